@@ -49,15 +49,15 @@ def test_a_table_counts_whole_seeds_and_has_no_interval_under_five(tmp_path: Pat
             "by_hand": 0,
         }
         | dict.fromkeys(array_table.COLUMNS, float(case.seed))
-        for case in array_table.cases(5, 9)
+        for case in array_table.cases(range(1, 6), 9)
     ]
     lines = [json.dumps(row) + "\n" for row in rows]
     file.write_text("".join(lines[:-1]) + lines[-1].rstrip())
-    four = array_table.table(array_table.read(file), 5, 9)
+    four = array_table.table(array_table.read(file), 9)
     assert four[0].endswith(", 4 seeds")
     assert four[3] == "| bidding_war | 1 | $2.50 | 2.50 | $2.50 | 2.50 | 0 | 4 | 0 |"
     file.write_text("".join(lines))
-    five = array_table.table(array_table.read(file), 5, 9)
+    five = array_table.table(array_table.read(file), 9)
     assert five[0].endswith(", 5 seeds")
     assert "| $3.00 (1.80 to 4.20) |" in five[3]
     assert len(five) == 3 + 6

@@ -1,17 +1,21 @@
 """An array in bad weather, one after another, eight at once and all at once, beside a bound, with 95 % intervals.
 
-`python -m tests.soak.array_table SEEDS TASKS FILE` plays the days that FILE does not have yet, appends each as a line
-of JSON, and prints the table of what FILE has. It may be stopped at any time, and goes on from there. A seed counts
-once all its days are played: climates and widths of one seed are one block, and under five blocks no interval is
-printed.
+`python -m tests.soak.array_table SEEDS TASKS FILE` plays the days of SEEDS (such as 1-20) that FILE does not have yet,
+appends each as a line of JSON with the commit that played it, and prints the table of what FILE has. It may be stopped
+at any time, and goes on from there. Two processes take seeds and a file each; their lines can be put together. A seed
+counts once all its days are played: climates and widths of one seed are one block, and under five blocks no interval
+is printed.
+
+The days of 200 tasks are kept in `array_days.jsonl` beside this file, since all twenty seeds take hours.
 """
 
 import asyncio
 import json
 import statistics
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +48,18 @@ class Case:
         wrong = set(day.marked) != {1} or 0 in day.finished or day.rented_again > 0
         twice = sum(day.finished) - len(day.finished)
         found = {"is_wrong": wrong, "twice": twice, "by_hand": day.by_hand}
-        return asdict(self) | {name: getattr(day, name) for name in COLUMNS} | found
+        return asdict(self) | {name: getattr(day, name) for name in COLUMNS} | found | {"commit": _commit()}
 
 
-def cases(seeds: int, tasks: int) -> Iterator[Case]:
-    """Yield the days of each seed, the first seed first."""
-    for seed in range(1, seeds + 1):
+def _commit() -> str:
+    return subprocess.run(
+        ("git", "rev-parse", "--short", "HEAD"), check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def cases(seeds: Iterable[int], tasks: int) -> Iterator[Case]:
+    """Yield the days of each seed, seed by seed."""
+    for seed in seeds:
         for climate in CLIMATES:
             for at_once in (1, 8, tasks):
                 yield Case(climate, seed, tasks, at_once)
@@ -65,11 +75,10 @@ def read(file: Path) -> dict[Case, dict[str, Any]]:
     return found
 
 
-def table(days: dict[Case, dict[str, Any]], seeds: int, tasks: int) -> list[str]:
+def table(days: dict[Case, dict[str, Any]], tasks: int) -> list[str]:
     """Return the lines of the table, over the seeds all of whose days are played."""
-    blocks = [
-        seed for seed in range(1, seeds + 1) if all(case in days for case in cases(seeds, tasks) if case.seed == seed)
-    ]
+    seeds = sorted({case.seed for case in days if case.tasks == tasks})
+    blocks = [seed for seed in seeds if all(case in days for case in cases([seed], tasks))]
     told = [
         f"{tasks} tasks of {array_day.MINUTES[0]:.0f} to {array_day.MINUTES[1]:.0f} minutes, {len(blocks)} seeds",
         "| climate | at once | cost | hours | bound: cost | bound: hours | wrong | done twice | held for a person |",
@@ -93,7 +102,7 @@ def mean(values: Sequence[float], unit: str) -> str:
     return f"{found} ({low:.2f} to {high:.2f})"
 
 
-def main(seeds: int, tasks: int, file: Path) -> None:
+def main(seeds: Iterable[int], tasks: int, file: Path) -> None:
     """Play what is missing, and print the table."""
     days = read(file)
     for case in cases(seeds, tasks):
@@ -101,8 +110,9 @@ def main(seeds: int, tasks: int, file: Path) -> None:
             days[case] = case.played()
             with file.open("a") as out:
                 out.write(json.dumps(days[case]) + "\n")
-    print("\n".join(table(days, seeds, tasks)))
+    print("\n".join(table(days, tasks)))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    low, _, high = sys.argv[1].partition("-")
+    main(range(int(low), int(high or low) + 1), int(sys.argv[2]), Path(sys.argv[3]))
