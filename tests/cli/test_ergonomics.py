@@ -5,9 +5,13 @@ import os
 import pty
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich import markup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from agent import __version__
@@ -52,6 +56,18 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert (short.exit_code, long.exit_code) == (0, 0)
     assert short.output == long.output
     assert re.search(rf"Usage: \S+ {verb} ", short.output)
+
+
+def helps(command: Any) -> Iterator[str]:
+    # A backspace tells typer to keep the lines of a paragraph; it is not shown.
+    yield from (text.replace("\b", "") for each in (command, *command.params) if (text := getattr(each, "help", None)))
+    for inner in getattr(command, "commands", {}).values():
+        yield from helps(inner)
+
+
+def test_no_word_of_a_help_is_taken_for_markup() -> None:
+    lost = [text for text in helps(get_command(main.app)) if markup.render(text).plain != text]
+    assert not lost, "what looks like a table, [markets.NAME], is left out where the help is shown"
 
 
 async def test_help_in_a_pipe_is_plain_text(tmp_path: Path) -> None:

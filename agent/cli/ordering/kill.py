@@ -49,7 +49,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     ] = "",
     market: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: the market, as in [markets.NAME]."),
+        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: the market, such as vast."),
     ] = None,
     credential: Annotated[
         list[str] | None,

@@ -20,7 +20,7 @@ def _group() -> None:
 
 @app.command("test")
 def try_out(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
-    """Send a test message through every channel in [notify]. Exit 1 if one did not arrive."""
+    """Send a test message through every configured channel. Exit 1 if one did not arrive."""
     settings, _ = session.read(config)
     if not settings.notify.channels:
         exits.stop(exits.BAD_INPUT, [f"{config}: [notify] sets up no channel: write webhook, apprise or hook"])
