@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
@@ -102,8 +103,22 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
         planned = await gpubid(tmp_path, "plan", "--config", "filed.toml", VAST_API_KEY=None)
         assert planned.code == 0, planned
     gone = await gpubid(tmp_path, *flags, "--config", "third.toml")
-    assert (gone.code, "could not be checked" in gone.err) == (1, True)
+    assert (gone.code, "vast could not be read, nothing was written" in gone.err) == (1, True)
     assert not (tmp_path / "third.toml").exists()
+
+
+async def test_a_project_that_the_key_does_not_have_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        url, key = market.first_line["mithril_url"], market.first_line["mithril_key"]
+        flags = ("init", "--yes", "--market", "mithril", "--url", url, "--set", "disk_per_gb_month=0.1")
+        said = await gpubid(tmp_path, *flags, "--set", "project=proj_other", MITHRIL_API_KEY=key)
+        assert (said.code, list(tmp_path.glob("agent.toml"))) == (1, []), said
+        assert "does not know the project (HTTP 404: Project not found): set [markets.mithril] project to" in said.err
+        headers = {"Authorization": f"Bearer {key}"}
+        async with aiohttp.ClientSession(headers=headers) as client, client.get(f"{url}/v2/projects") as answer:
+            (project,) = await answer.json()
+        good = await gpubid(tmp_path, *flags, "--set", f"project={project['fid']}", MITHRIL_API_KEY=key)
+        assert good.code == 0, good
 
 
 async def test_a_first_configuration_of_runpod_rents_what_runpod_sells_today(tmp_path: Path) -> None:

@@ -76,9 +76,10 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
     except CredentialError as error:
         return [Line(f"key {settings.name}", Verdict.FAIL, str(error), "give the daemon the key")]
     it = connect(settings, outside)
+    lines: list[Line] = []
     try:
         account = await it.account()
-        lines = [_key(settings.name, account, bound), *_credit(settings.name, account)]
+        lines += [_key(settings.name, account, bound), *_credit(settings.name, account)]
         lines += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
         lines += [*_settlement(settings.name, it), *await _findings(settings, it)]
     except market_errors.Unauthorized as error:
@@ -92,7 +93,8 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
             )
         ]
     except market_errors.MarketError as error:
-        return [Line(name, Verdict.FAIL, str(error), "check the market's status page and this machine's network")]
+        fix = "do what it says, or check the market's status page and this machine's network"
+        return [*lines, Line(name, Verdict.FAIL, str(error), fix)]
     finally:
         await it.close()
     if not settings.may_spend:

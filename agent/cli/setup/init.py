@@ -266,7 +266,10 @@ def _account(settings: "Config", key: str) -> "Account":
     async def asked() -> "Account":
         market = connect(settings.markets[0], Outside(SystemClock(), lambda _: key, {}))
         try:
-            return await market.account()
+            account = await market.account()
+            # A key may be good and yet list nothing, such as one for another project.
+            await market.instances()
+            return account
         finally:
             await market.close()
 
@@ -277,7 +280,7 @@ def _account(settings: "Config", key: str) -> "Account":
     except market_errors.Unauthorized as error:
         exits.stop(exits.BAD_INPUT, [f"the key is refused, nothing was written: {error}"])
     except market_errors.MarketError as error:
-        exits.stop(exits.FAILED, [f"the key could not be checked, nothing was written: {error}"])
+        exits.stop(exits.FAILED, [f"{settings.markets[0].name} could not be read, nothing was written: {error}"])
 
 
 def _greeting(market: str, account: "Account") -> str:

@@ -27,7 +27,8 @@ def preview(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     except LedgerError as error:
         exits.refused(error)
     if not any(view.is_fresh for view in seen.fleet.markets.values()):
-        exits.stop(exits.FAILED, ["no market could be read; try again, or run `gpubid run --dry-run` and read its log"])
+        why = [f"{name}: {view.trouble or 'no answer'}" for name, view in seen.fleet.markets.items()]
+        exits.stop(exits.FAILED, ["no market could be read; `gpubid doctor` checks each", *why])
     return seen
 
 

@@ -25,6 +25,7 @@ _NO_ROUTE = "not found"
 _PRICE = "limit_price"
 _LIMIT = re.compile(r"\blimit[ _]price\b.*\b(below|low|minimum)", re.IGNORECASE)
 _NAME = re.compile(r"\bname\b.*\b(used|taken|exists?|unique)\b", re.IGNORECASE)
+_PROJECT = re.compile(r"\bproject\b", re.IGNORECASE)
 _MOST_REASONS = 5
 _ADVICE = {
     "bid_too_low": "the next bid is made at the price to win",
@@ -103,6 +104,9 @@ def check_read(reply: transport.Reply, *, is_of_one: bool = False) -> bytes:
         raise market_errors.NotFound(f"mithril has no such thing ({said}).")
     if said.is_proof and said.status in {_BAD, _UNPROCESSABLE}:
         raise market_errors.Malformed(f"mithril did not take our question ({said}); report it with this sentence.")
+    if said.is_proof and said.status == _MISSING and _PROJECT.search(said.detail):
+        sentence = f"mithril does not know the project ({said}): set [markets.mithril] project to an id of its console."
+        raise market_errors.Unavailable(sentence)
     raise market_errors.Unavailable(f"mithril answered {said}; try again later.")
 
 
