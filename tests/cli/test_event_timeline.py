@@ -50,6 +50,24 @@ def test_a_raised_bid_tells_when_it_won_and_a_lowered_one_waits_for_nothing() ->
     assert told(lowered, back) == [("lower the bid", None), ("resumed by itself", None)]
 
 
+def test_a_changed_limit_is_called_no_raise() -> None:
+    back = event("lease.resumed", 20)
+    for code, what, waited in (
+        ("value_limit", "change the limit", 20.0),
+        ("start_limit", "lower the limit", 20.0),
+        ("cap_limit", "lower the limit", None),
+    ):
+        first = told(event("lease.rebid", 0, reason_code=code, intent_id="i2"), back)[0]
+        assert first == (what, waited), code
+
+
+def test_a_start_after_a_loss_does_not_answer_a_limit_that_was_changed_before_it() -> None:
+    changed = event("lease.rebid", 0, reason_code="value_limit", intent_id="i2")
+    loss = event("lease.interrupted", 600, cause=Cause.OUTBID)
+    back = event("lease.resumed", 900)
+    assert told(changed, loss, back) == [("change the limit", None), ("OUTBID", None), ("resumed by itself", None)]
+
+
 def test_a_loss_has_a_row_with_its_cause_and_evidence() -> None:
     loss = event("lease.interrupted", 0, cause=Cause.HOST_OFFLINE, evidence="silent for 90 s", reason="?")
     (row,) = event_timeline.fold([loss], [])

@@ -28,7 +28,11 @@ BAD: list[tuple[str, int, str]] = [
     ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
     ("explain nope", 2, "there is no workload 'nope'; known: train"),
     ("explain train/9", 2, "there is no workload 'train/9'; known: train"),
-    ("plan", 1, "no market could be read; `gpubid doctor` checks each gpubid: vast: GET /api/v1/instances/: no connection"),
+    (
+        "plan",
+        1,
+        "no market could be read; `gpubid doctor` checks each gpubid: vast: GET /api/v1/instances/: no connection",
+    ),
     ("rehearse --climate nope", 2, "--climate: There is no climate 'nope'; known: bidding_war, bids_end, blackout"),
     ("rehearse --strategy nope", 2, "--strategy: there is no strategy 'nope'"),
     ("rehearse --hours -1", 2, "--hours"),

@@ -36,6 +36,14 @@ STEPS: Mapping[str, tuple[str, str]] = {
     EventKind.ORPHAN_SEEN: ("ORPHAN", "red"),
     EventKind.PROTECTION_TRIPPED: ("rest", "yellow"),
 }
+LOWERED = frozenset({"lower_bid", "cap_limit"})
+"""Reasons of changed bids that start nothing."""
+REBIDS = {
+    "lower_bid": "lower the bid",
+    "value_limit": "change the limit",
+    "cap_limit": "lower the limit",
+    "start_limit": "lower the limit",
+}
 RENTS = {"best_offer": "rent", "return": "move to cheaper"}
 
 
@@ -75,9 +83,12 @@ def fold(events: Iterable[Event], leases: Iterable[Lease]) -> list[Row]:
         if row is None:
             continue
         rows.append(row)
-        if event.kind == EventKind.LEASE_OPENED:
+        if event.kind == EventKind.LEASE_INTERRUPTED:
+            # What comes back after a loss does not answer a change of its limit from before.
+            waiting.pop(event.lease_id, None)
+        elif event.kind == EventKind.LEASE_OPENED:
             waiting[event.intent_id] = row
-        elif event.kind in {EventKind.LEASE_REBID, EventKind.LEASE_QUEUED} and event.reason_code != "lower_bid":
+        elif event.kind in {EventKind.LEASE_REBID, EventKind.LEASE_QUEUED} and event.reason_code not in LOWERED:
             waiting[event.lease_id] = row
     return rows
 
@@ -98,7 +109,7 @@ def _named(event: Event, *, is_on_demand: bool) -> tuple[str, str]:
     if event.kind == EventKind.LEASE_INTERRUPTED and event.cause is not None:
         return event.cause.value.upper().replace("_", " "), "red"
     if event.kind == EventKind.LEASE_REBID:
-        return ("lower the bid", "cyan") if event.reason_code == "lower_bid" else ("raise the bid", "cyan")
+        return REBIDS.get(event.reason_code, "raise the bid"), "cyan"
     return STEPS.get(event.kind, (event.kind, "yellow"))
 
 
