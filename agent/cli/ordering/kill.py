@@ -49,7 +49,9 @@ def kill(  # noqa: PLR0913 - one parameter per option
     ] = "",
     market: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: the market, such as vast."),
+        typer.Option(
+            metavar="NAME[=URL]", help="Without a readable configuration: the market, by the name of its table."
+        ),
     ] = None,
     credential: Annotated[
         list[str] | None,

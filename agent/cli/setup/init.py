@@ -30,7 +30,7 @@ MOST_SLOTS = 1000
 
 def init(  # noqa: PLR0913 - a flag for each question
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    market: Annotated[str | None, typer.Option(help="simulated, or a market's name, such as vast.")] = None,
+    market: Annotated[str | None, typer.Option(help="simulated, or the name of a market's table.")] = None,
     workload: Annotated[str | None, typer.Option(help="The workload's name.")] = None,
     image: Annotated[str | None, typer.Option(help="The container image.")] = None,
     command: Annotated[str | None, typer.Option(help="The command to run; empty means the image's own.")] = None,
