@@ -42,8 +42,8 @@ async def test_the_command_gives_caddy_the_live_leases(tmp_path: Path) -> None:
     ):
         await until(world, lambda: any(lease.ready_since for lease in world.leases()))
         await take(proxy, file)
-        assert await status_of(proxy) == 200
+        assert await status_of(proxy.url) == 200
         await world.app.order([Release(world.lease(), ENDED)], "me")
         await cycle(world)
         await take(proxy, file)
-        assert await status_of(proxy) == 503
+        assert await status_of(proxy.url) == 503
