@@ -21,7 +21,7 @@ ConfigOption = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="The configuration whose table strategies names that folder, if the file exists.",
+        help="The configuration whose strategies table names that folder, if the file exists.",
     ),
 ]
 NAMED = "write its path, such as strategies/bold.toml, or its stem with --directory DIR or --config FILE"
