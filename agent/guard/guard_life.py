@@ -46,6 +46,8 @@ RETRY_SECONDS = 30.0
 LAST_SECONDS = 3_600.0
 """How long the note of a finished job waits for its last checkpoint: the daemon gives the disk up once it has read it.
 A bucket that is away takes neither, so this counts only where it takes notes and no checkpoint."""
+MOST_ENDS_BY_REQUEST = 3
+"""How often the command starts again after the guard's own signal ended it: a program may die of each."""
 FAILED_SECONDS = 300.0
 """How long the guard stays after a failed end: the daemon reads the bucket once a minute, and some markets start an
 ended container again at once."""
@@ -171,10 +173,17 @@ class GuardLife:
         return found is not None and found[0].get("done") is True
 
     def _lived(self) -> WorkEnd | None:
-        """Run the command, and again if its beginning may be why it crashed; None if a stop came before."""
+        """Run the command, and again if its beginning or our signal may be why it ended; None if a stop came before."""
+        requests = 0
         while not self._signals.stopping.is_set():
             begun = self._clock.now()
-            end = self._worked()
+            # A checkpoint that it wrote before our signal ended it is newer than the one that was restored.
+            is_restored = self._origin is not None and self._origin.is_restored and requests == 0
+            end = self._worked(is_restored=is_restored)
+            if end.is_by_request and requests < MOST_ENDS_BY_REQUEST and end.code not in self._settings.done_codes:
+                requests += 1
+                self._output.say(f"gpubid-guard: {end.sentence()}, which asked for a checkpoint: it starts again")
+                continue
             is_crash = not end.was_stopped and end.code not in self._settings.done_codes
             if not is_crash or self._clock.now() - begun >= CRASH_SECONDS or self._origin is None:
                 return end
@@ -183,7 +192,7 @@ class GuardLife:
                 return end
         return None
 
-    def _worked(self) -> WorkEnd:
+    def _worked(self, *, is_restored: bool) -> WorkEnd:
         """Start the command and watch it to its end."""
         try:
             work = WorkProcess(self._command, self._reaper)
@@ -192,8 +201,8 @@ class GuardLife:
         except (OSError, ValueError) as error:
             return self._never_began(error, NOT_EXECUTABLE)
         work.print_to(self._output)
-        if self._carrier is not None and self._origin is not None:
-            self._carrier.start(work.ask, is_restored=self._origin.is_restored)
+        if self._carrier is not None:
+            self._carrier.start(work.ask, is_restored=is_restored)
         if self._status.phase != guard_status.RUNNING:
             self._status.phase = guard_status.RUNNING
             self._beat.soon()
@@ -217,7 +226,7 @@ class GuardLife:
             code = work.code
             # A command that leaves the work to others of its group, as `train &` in a script does, has not ended it.
             if code is not None and (code != 0 or not work.has_others):
-                return WorkEnd(code, self._signals.stopping.is_set())
+                return WorkEnd(code, self._signals.stopping.is_set(), work.was_asked)
             if code is not None and not is_announced:
                 is_announced = True
                 self._output.say("gpubid-guard: the command ended with code 0, others of its group still run")

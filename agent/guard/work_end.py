@@ -15,10 +15,21 @@ MOST_BYTES = 60_000
 
 @dataclass(frozen=True)
 class WorkEnd:
-    """The exit code of the command, negative for a signal, and whether somebody asked for the end."""
+    """The exit code of the command, negative for a signal.
+
+    was_stopped: somebody asked for the end.
+    was_asked: the guard has asked the command for a checkpoint, by SIGUSR1.
+    """
 
     code: int
     was_stopped: bool
+    was_asked: bool = False
+
+    @property
+    def is_by_request(self) -> bool:
+        """Return whether the guard's own signal ended it, as it may in the last moment of a program that ends."""
+        by_signal = self.code == -signal.SIGUSR1 or self.code == 128 + signal.SIGUSR1
+        return self.was_asked and not self.was_stopped and by_signal
 
     def is_done(self, done_codes: Collection[int]) -> bool:
         """Return whether the work is finished for good. A command that ends on an order is not."""

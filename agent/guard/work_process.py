@@ -34,6 +34,7 @@ class WorkProcess:
     def __init__(self, command: WorkCommand, reaper: Reaper) -> None:
         """Start it; raise OSError where it cannot be."""
         self._reaper = reaper
+        self.was_asked = False
         self._printing: threading.Thread | None = None
         self._process = reaper.start(
             lambda: subprocess.Popen(  # noqa: S603 - the tenant's command is what is asked for
@@ -90,6 +91,7 @@ class WorkProcess:
         asked = False
         for number in _handlers(self._process.pid, signal.SIGUSR1):
             with contextlib.suppress(ProcessLookupError, PermissionError):
+                self.was_asked = True
                 os.kill(number, signal.SIGUSR1)
                 asked = True
         return asked

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,7 +96,7 @@ def test_work_goes_on_elsewhere_and_ends_with_the_same_number(store: Store, note
     more = {**QUICK, "lease": "L2", "manifest_exists": True}
     with second.started(*trainer.command(second.work, steps), store=store, **more) as guard:
         guard.phase("done")
-        assert 0 < saved <= begun(guard) < steps
+        assert 0 < saved <= begun(guard, last=False) < steps
         guard.said(f"final {trainer.final(steps)}\n")
         assert guard.beats()[-1]["restored"] == manifest.name
         assert guard.beats()[-1]["restore_seconds"] is not None
@@ -303,6 +304,35 @@ def test_checkpoints_beyond_the_kept_ones_go_with_their_files(store: Store, note
 
         until(two_left, "two checkpoints")
     sound(notes, newest(notes))
+
+
+DIES_OF_THE_SIGNAL = """
+import os, pathlib, signal, sys, time
+starts = pathlib.Path(sys.argv[1], "starts")
+count = len(starts.read_text()) if starts.exists() else 0
+starts.write_text("x" * (count + 1))
+print("start", count + 1, flush=True)
+if count == int(sys.argv[2]):
+    sys.exit()
+def die(number, _):
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+signal.signal(signal.SIGUSR1, die)
+time.sleep(600)
+"""
+
+
+@one_store
+@pytest.mark.parametrize(("deaths", "phase", "starts"), [(3, "done", 4), (100, "failed", 4)])
+def test_work_that_the_request_for_a_checkpoint_ended_starts_again_three_times(
+    store: Store, tmp_path: Path, deaths: int, phase: str, starts: int
+) -> None:
+    instance = Instance(tmp_path / "one")
+    command = [sys.executable, "-I", "-S", "-c", DIES_OF_THE_SIGNAL, str(instance.work), str(deaths)]
+    with instance.started(*command, store=store, **{**QUICK, "complete": None}) as guard:
+        guard.phase(phase)
+        assert guard.text().count("SIGUSR1, which asked for a checkpoint: it starts again") == 3
+        assert guard.text().count("\nstart ") == starts
 
 
 @one_store
