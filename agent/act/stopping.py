@@ -7,15 +7,20 @@ Invariants:
 4. A release that is confirmed and due again was not carried out: it counts as one without a usable answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+
+import structlog
 
 from agent.act.journal import Journal
 from agent.clock import Clock
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
+
+log = structlog.get_logger(__name__)
 
 AGAIN_GPU = (5.0, 15.0, 30.0, 60.0)
 """Seconds after each failure before the same call is tried again, while a GPU may bill."""
@@ -65,6 +70,8 @@ class Stopping:
         Raises:
             LedgerError: as the journal.
         """
+        if isinstance(order, Pause) and not self._can_pause(order.lease):
+            return await self._end_unpausable(order, work)
         done: list[Intent] = []
         is_due = self._is_due(order)
         if is_due:
@@ -80,6 +87,21 @@ class Stopping:
             pause = Pause(self._journal.present(order.lease), Reason(order.reason.code, said, limit=order.reason.limit))
             done += await self.end(pause, work)
         return done
+
+    async def _end_unpausable(self, order: Pause, work: Workload | None) -> list[Intent]:
+        """Release a lease that is to be paused where nothing can be: only that ends its cost.
+
+        A lease whose disk may hold the only checkpoint stays as it is (rule 11).
+        """
+        if work is not None and not may_leave(order.lease, work):
+            log.warning("pause.impossible", lease=order.lease.lease_id, market=order.lease.market)
+            return []
+        said = f"{order.reason.sentence}; {order.lease.market} cannot pause, so it is released"
+        return await self.end(Release(order.lease, replace(order.reason, sentence=said)), work)
+
+    def _can_pause(self, lease: Lease) -> bool:
+        look = self._journal.looks.get(lease.lease_id)
+        return look is None or look.rules.can_pause
 
     def _is_due(self, order: Pause | Release) -> bool:
         failures = self._failures.get(_key(order))
@@ -102,6 +124,8 @@ class Stopping:
     def _must_pause(self, order: Release) -> bool:
         failures = self._failures.get(_key(order))
         if failures is None or not _may_bill_gpu(self._journal.present(order.lease)):
+            return False
+        if not self._can_pause(order.lease):
             return False
         return failures.count >= FAILURES_TO_PAUSE or failures.is_refused
 

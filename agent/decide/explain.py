@@ -34,6 +34,8 @@ from agent.domain.work.workload import Workload
 
 NEXT_BEST = 4
 
+_TENURES = {Tenure.INTERRUPTIBLE: "interruptible", Tenure.ON_DEMAND: "on demand"}
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -70,6 +72,8 @@ class Explanation:
     """The known notice before an interruption of each of its markets, if it has a guard."""
     arrears: tuple[str, ...] = ()
     """Which of its markets send a bill later, so that only budgets stop spending there."""
+    not_sold: tuple[str, ...] = ()
+    """What its markets do not sell now, and why, in sentences."""
     network_volume: str = ""
     """Where its network volume is, and what that means, in a sentence; empty without one."""
 
@@ -108,6 +112,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
             _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
         arrears=tuple(_arrears(fleet, work)),
+        not_sold=tuple(_not_sold(fleet, work)),
         network_volume=_of_volume(work, book.offers),
     )
 
@@ -129,6 +134,13 @@ def _arrears(fleet: Fleet, work: Workload) -> Iterator[str]:
     for name in sorted(fleet.markets):
         if work.may_use(name) and fleet.rules_of(name).settlement is Settlement.ARREARS:
             yield credit_watch.IN_ARREARS.format(name)
+
+
+def _not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
+    for name in sorted(fleet.markets):
+        if work.may_use(name):
+            for tenure, why in fleet.markets[name].not_sold.items():
+                yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
 
 
 def _notice(fleet: Fleet, market: str) -> str:
@@ -279,6 +291,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         "value_dollars_per_hour": None if explained.value is None else explained.value.dollars,
         "notice": list(explained.notice),
         "arrears": list(explained.arrears),
+        "not_sold": list(explained.not_sold),
         "network_volume": explained.network_volume or None,
         "speeds": [{"host": str(host), "share_of_dlperf": share} for host, share in explained.speeds],
         "measured": [

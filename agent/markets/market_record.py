@@ -90,6 +90,8 @@ class Question:
     is_number: bool = False
     """Whether the answer is a positive number such as an amount of dollars."""
     is_optional: bool = False
+    is_list: bool = False
+    """Whether the answer is a list of words, with commas between them."""
 
 
 class FirstAnswers(NamedTuple):

@@ -5,7 +5,8 @@ market sends it, and every order to end something would wait with it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,6 +41,39 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
     if not isinstance(values, list):
         raise market_errors.Malformed(f"{what} holds no list of {key}; try again later.")
     return values
+
+
+def bare_rows(raw: bytes, what: str) -> list[Any]:
+    """Return the rows of a JSON list, unchecked.
+
+    Raises:
+        Malformed: the text is none.
+    """
+    try:
+        decoded = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
+    if not isinstance(decoded, list):
+        raise market_errors.Malformed(f"{what} is no JSON list; try again later.")
+    return decoded
+
+
+def readable(values: Iterable[object], kind: type[_T], what: str) -> Iterator[_T]:
+    """Yield the rows that can be read: for a catalogue, where a dropped row loses nothing that is ours."""
+    for value in values:
+        try:
+            yield row(value, kind, what)
+        except market_errors.Malformed:
+            continue
+
+
+def moment(stamp: str | None) -> datetime | None:
+    """Return an instant in UTC, or None for a missing or unreadable one, and for one without a zone."""
+    try:
+        at = datetime.fromisoformat(stamp or "")
+        return at.astimezone(UTC) if at.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def row(values: object, kind: type[_T], what: str) -> _T:

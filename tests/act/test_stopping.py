@@ -1,13 +1,18 @@
 """Ending a lease: a release that fails becomes a pause and stays due, and refused attempts keep a pace."""
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
 from agent.act.executor import Executor
 from agent.decide.moves import break_before_make
+from agent.decide.reconcile.turns import Look
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.act.conftest import WHY, Desk
 
@@ -29,6 +34,34 @@ async def test_a_throttled_release_stops_the_instance_and_stays_due(desk: Desk, 
     held = desk.lease()
     assert (held.state, held.bills, held.paused_by_us) == (LeaseState.RELEASING, Bills.DISK, True)
     assert [contract["status"] for contract in await desk.contracts()] == ["stopped"]
+
+
+CANNOT_PAUSE = MarketRules(can_pause=False)
+
+
+async def test_where_nothing_can_be_paused_a_pause_is_a_release(desk: Desk, executor: Executor) -> None:
+    held = await desk.rented()
+    executor.see({held.lease_id: Look(desk.clock.now(), rules=CANNOT_PAUSE)})
+    (intent,) = await executor.run([Pause(held, WHY)], {"train": desk.work})
+    assert (intent.kind, intent.state) == (IntentKind.RELEASE, IntentState.CONFIRMED)
+    assert "vast cannot pause, so it is released" in desk.lease().end_reason + (intent.reason or "")
+
+
+async def test_where_nothing_can_be_paused_the_only_copy_stays(desk: Desk, executor: Executor) -> None:
+    held = replace(await desk.rented(), has_run=True)
+    executor.see({held.lease_id: Look(desk.clock.now(), rules=CANNOT_PAUSE)})
+    work = dataclasses.replace(desk.work, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    assert await executor.run([Pause(held, WHY)], {"train": work}) == []
+    assert [contract["ended"] for contract in await desk.contracts()] == [None]
+
+
+async def test_a_release_that_is_refused_is_not_followed_by_a_pause_that_cannot_be(
+    desk: Desk, executor: Executor
+) -> None:
+    held = await desk.rented()
+    executor.see({held.lease_id: Look(desk.clock.now(), rules=CANNOT_PAUSE)})
+    await desk.market.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
+    assert await end(desk, executor) == [(IntentKind.RELEASE, IntentState.REJECTED)]
 
 
 async def test_no_intent_is_written_while_the_market_has_closed_the_call(desk: Desk, executor: Executor) -> None:

@@ -113,6 +113,7 @@ UNSEEN = {
     "explain": {
         # Of a market that sends its bill later; tests/decide/test_second_price.py has one.
         "now[].arrears[]",
+        "now[].not_sold[]",
         "last[].options[].name",
         "last[].options[].dollars",
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),

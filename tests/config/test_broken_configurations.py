@@ -96,7 +96,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("list for a table", added("checkpoint = []"), 15, ".checkpoint", "wrong_type", "must be a table"),
     ("unknown key", added("max_prise = 1"), 15, ".max_prise", "unknown_key", "did you mean max_price?"),
     ("unknown table", GOOD + "[limit]\n", 15, "limit", "unknown_key", "did you mean limits?"),
-    ("unknown market", GOOD + "[markets.lambda]\n", 15, "markets.lambda", "unknown_key", "of mithril, runpod, vast"),
+    ("unknown market", GOOD + "[markets.lambda]\n", 15, "markets.lambda", "unknown_key", "of dstack, mithril, runpod"),
     ("cap no number", added("budget = { max_total = '5' }"), 15, ".budget.max_total", "wrong_type", "number"),
     ("cap below nothing", added("budget = { max_per_day = -1 }"), 15, ".budget.max_per_day", "out_of_range", "= 10.0"),
     ("told too late", added("budget = { max_total = 5, warn_total = 6 }"), 15, ".budget", "conflict", "warn_total"),

@@ -53,8 +53,10 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
         await stage.console("DELETE", held["instance"])
         # A second look may come too late: it is missing for two minutes of a fast clock.
         await stage.box.until(
-            lambda shown: "counts as running until proven gone" in shown["slots"][0]["why"]
-            and [held["state"] for held in shown["leases"]] == ["missing"],
+            lambda shown: (
+                "counts as running until proven gone" in shown["slots"][0]["why"]
+                and [held["state"] for held in shown["leases"]] == ["missing"]
+            ),
             "the missing instance",
         )
         again = await stage.box.until(

@@ -56,6 +56,7 @@ class Both:
             "vast": self.simulator.api.answer,
             "runpod": self.simulator.runpod_api.answer,
             "mithril": self.simulator.mithril_api.answer,
+            "dstack": self.simulator.sides["dstack"].answer,
         }
         outside = Outside(
             self.clock,

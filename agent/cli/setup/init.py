@@ -158,6 +158,8 @@ def _answered(question: Question) -> Callable[[str], str]:
     def read(said: str) -> str:
         if not said and not question.is_optional:
             raise ValueError(f"{question.key} must be answered: {question.text}; give it as --set {question.key}=VALUE")
+        if question.is_list and said:
+            return json.dumps(_words(said), ensure_ascii=False)
         if not question.is_number or not said:
             return json.dumps(said, ensure_ascii=False) if said else ""
         return str(_dollars(f"--set {question.key}")(said))

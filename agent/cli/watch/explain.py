@@ -150,7 +150,7 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
         session.say(
             f"  measured by guards: host {row['host']} counts as {share} of the DLPerf that its market promises"
         )
-    for sentence in (*one["notice"], *one["arrears"], *filter(None, [one["network_volume"]])):
+    for sentence in (*one["notice"], *one["arrears"], *one["not_sold"], *filter(None, [one["network_volume"]])):
         session.say(f"  {sentence}")
 
 

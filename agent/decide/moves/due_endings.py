@@ -14,6 +14,7 @@ from agent.decide import slots
 from agent.decide.limits import hard_caps, limits, open_bids, unsafe_writes
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
+from agent.decide.reconcile.losses import lost_for_good
 from agent.decide.run_times import run_time_verdict
 from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
@@ -65,6 +66,7 @@ def _endings(
     lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
 ) -> Iterator[Pause | Release]:
     yield from slots.releases(fleet)
+    yield from lost_for_good.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from run_time_verdict.endings(fleet)
     yield from hard_caps.endings(fleet, standing, caps, lowest)

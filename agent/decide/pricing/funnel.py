@@ -121,6 +121,9 @@ _WANTED: Mapping[str, _Wanted] = {
         lambda work: f"with {_wants(work).min_inet_down_mbps or 0:g} Mb/s down",
         _dropped(min_inet_down_mbps=None),
     ),
+    "keeps_no_disk": _Wanted(
+        "checkpoint at", lambda _: "whose disk outlives a loss", lambda work: replace(work, may_lose_disk=True)
+    ),
     "disk": _Wanted(
         "disk_gb", lambda work: f"with {work.disk_gb:g} GB of disk", lambda work: replace(work, disk_gb=0.0)
     ),

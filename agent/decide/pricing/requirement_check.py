@@ -96,6 +96,10 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
         return Refusal("reliability", f"has reliability {candidate.reliability:.4f}, wanted {least}")
     if speed is not None and candidate.inet_down_mbps < speed:
         return Refusal("inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {speed:.0f}")
+    if not candidate.keeps_disk and not _may_lose_disk(work):
+        return Refusal(
+            "keeps_no_disk", f"{candidate.market} keeps no disk of a lost instance, and checkpoints are on it"
+        )
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
     if wants.regions and not _is_in(candidate.region, wants.regions):
@@ -104,6 +108,10 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
     if candidate.ends_at is not None and candidate.ends_at - now < wants.min_end_ahead:
         return Refusal("ends_soon", f"leaves the market at {candidate.ends_at:%Y-%m-%d %H:%M} UTC")
     return None
+
+
+def _may_lose_disk(work: workload.Workload) -> bool:
+    return work.may_lose_disk or work.checkpoint.place is not workload.CheckpointPlace.DISK
 
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Unavailable) -> Refusal | None:
@@ -121,6 +129,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
+    may_lose_disk = _may_lose_disk(work)
 
     def fits(row: offer.Offer) -> bool:
         """Return whether an offer meets every requirement."""
@@ -134,6 +143,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
             and (not volume or volume in row.network_volumes)
             and row.reliability >= reliability
             and row.inet_down_mbps >= speed
+            and (row.keeps_disk or may_lose_disk)
             and row.disk_gb >= disk
             and (not regions or _is_in(row.region, regions))
             and (row.ends_at is None or row.ends_at >= stays_until)

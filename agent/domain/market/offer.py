@@ -59,6 +59,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     price."""
     is_datacenter: bool | None = None
     """Whether the host is in a data centre; None if the market does not tell."""
+    keeps_disk: bool = True
+    """Whether the disk outlives the loss of an instance there."""
     network_volumes: tuple[str, ...] = ()
     """The ids of the account's network volumes that can be mounted here."""
     price_paid: UsdPerHour | None = None

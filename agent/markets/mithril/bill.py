@@ -87,7 +87,7 @@ def _days(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
 
 def _paid(event: object) -> PaidPeriod:
     period = tolerant_rows.row(event, _Period, _WHAT)
-    start, end = parse.moment(period.start_time), parse.moment(period.end_time)
+    start, end = tolerant_rows.moment(period.start_time), tolerant_rows.moment(period.end_time)
     rate = FREE if period.price_cents == 0 else prices.of_cents(period.price_cents)
     if rate is None or start is None or (end is None and period.end_time is not None):
         raise market_errors.Malformed(f"{_WHAT} has a period that cannot be read; it is refused.")

@@ -73,7 +73,7 @@ def _preempted_at(row: object) -> datetime | None:
         event = tolerant_rows.row(row, _Status, _WHAT)
     except market_errors.Malformed:
         return None
-    return parse.moment(event.timestamp) if event.status == _PREEMPTING else None
+    return tolerant_rows.moment(event.timestamp) if event.status == _PREEMPTING else None
 
 
 def _event(row: object, bid_fid: str) -> MarketEvent | None:
@@ -81,7 +81,7 @@ def _event(row: object, bid_fid: str) -> MarketEvent | None:
         event = tolerant_rows.row(row, _Event, _WHAT)
     except market_errors.Malformed:
         return None
-    at, kind = parse.moment(event.timestamp), _KINDS.get(event.event_type)
+    at, kind = tolerant_rows.moment(event.timestamp), _KINDS.get(event.event_type)
     if at is None or kind is None:
         return None
     return MarketEvent(

@@ -21,7 +21,7 @@ from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import hints, http_exchange, market_errors, pace, text, transport
+from agent.markets import hints, http_exchange, market_errors, pace, text, tolerant_rows, transport
 from agent.markets.mithril import (
     bill,
     catalogue,
@@ -168,7 +168,7 @@ class MithrilMarket:
         """Return what the machines of each bid paid by UTC day; kept disks are in no answer of the market."""
         found: list[Charge] = []
         for bid in (await listing.everything(self._client)).bids:
-            ended_at = parse.moment(bid.deactivated_at)
+            ended_at = tolerant_rows.moment(bid.deactivated_at)
             if bid.instances == [] or (ended_at is not None and ended_at < since):
                 continue
             found += bill.charges(bid.fid, await self._histories.periods(bid.fid, since), since, until)

@@ -7,9 +7,7 @@ Invariants:
 3. The market keeps no size of a boot disk: our start script names it (`start_script.py`).
 """
 
-import json
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -128,7 +126,7 @@ def instance_types(raw: bytes) -> dict[str, InstanceType]:
     Raises:
         Malformed: the body is no list.
     """
-    rows = _readable(_bare(raw, "The list of instance types"), InstanceType)
+    rows = _catalogue(raw, "The list of instance types", InstanceType)
     return {row.fid: row for row in rows if row.fid and row.is_gpu}
 
 
@@ -138,7 +136,7 @@ def auctions(raw: bytes) -> list[Auction]:
     Raises:
         Malformed: the body is no list.
     """
-    return [row for row in _readable(_bare(raw, "The list of auctions"), Auction) if row.pool is not None]
+    return [row for row in _catalogue(raw, "The list of auctions", Auction) if row.pool is not None]
 
 
 def projects(raw: bytes) -> list[str]:
@@ -147,7 +145,7 @@ def projects(raw: bytes) -> list[str]:
     Raises:
         Malformed: the body is no list.
     """
-    return [row.fid for row in _readable(_bare(raw, "The list of projects"), _Project) if row.fid]
+    return [row.fid for row in _catalogue(raw, "The list of projects", _Project) if row.fid]
 
 
 def spot_quotas(raw: bytes) -> list[Quota]:
@@ -156,7 +154,7 @@ def spot_quotas(raw: bytes) -> list[Quota]:
     Raises:
         Malformed: the body is no list.
     """
-    rows = _readable(_bare(raw, "The list of quotas"), Quota)
+    rows = _catalogue(raw, "The list of quotas", Quota)
     rows = (row for row in rows if row.product_type.casefold() == "spot")
     return [msgspec.structs.replace(row, name=text.clean(row.name, 64)) for row in rows]
 
@@ -198,15 +196,6 @@ def cursor(document: dict[str, Any], what: str) -> str:
     return str(mark)
 
 
-def moment(stamp: str | None) -> datetime | None:
-    """Return an instant in UTC, or None for a missing or unreadable one."""
-    try:
-        at = datetime.fromisoformat(stamp or "")
-        return at.astimezone(UTC) if at.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        return None
-
-
 def _page(raw: bytes, kind: type[_Row], what: str) -> tuple[list[_Row], str]:
     document = tolerant_rows.document(raw, what)
     rows = document.get("data")
@@ -222,19 +211,5 @@ def _named(row: _Row) -> _Row:
     return row
 
 
-def _bare(raw: bytes, what: str) -> list[Any]:
-    try:
-        rows = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
-    if not isinstance(rows, list):
-        raise market_errors.Malformed(f"{what} is no JSON list; try again later.")
-    return rows
-
-
-def _readable(rows: Iterable[Any], kind: type[_Row]) -> Iterator[_Row]:
-    for row in rows:
-        try:
-            yield tolerant_rows.row(row, kind, "The catalogue")
-        except market_errors.Malformed:
-            continue
+def _catalogue(raw: bytes, what: str, kind: type[_Row]) -> Iterator[_Row]:
+    return tolerant_rows.readable(tolerant_rows.bare_rows(raw, what), kind, what)

@@ -12,7 +12,7 @@ from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.price import PaidBill
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
-from agent.markets import card_benchmarks, labels, text
+from agent.markets import card_benchmarks, labels, text, tolerant_rows
 from agent.markets.mithril import figures, parse, prices, reach, start_script, states
 
 
@@ -41,7 +41,7 @@ def newest(machines: Iterable[parse.Machine]) -> parse.Machine | None:
 
 def standing(bid: parse.Bid, machine: parse.Machine | None, *, was_allocated: bool) -> states.Standing | None:
     """Return the state of a bid with its newest machine; None: it has ended."""
-    if bid.status not in states.KNOWN and parse.moment(bid.deactivated_at) is not None:
+    if bid.status not in states.KNOWN and tolerant_rows.moment(bid.deactivated_at) is not None:
         # Every bid that ever was is listed: a word of no meaning must not revive one that has ended.
         return None
     had_one = was_allocated or bool(bid.instances) or machine is not None
@@ -75,7 +75,7 @@ def instance(bid: parse.Bid, machine: parse.Machine | None, where: states.Standi
         gpu_rate=paid or FREE,
         disk_rate=_disk_rate(where, known, ordered),
         disk_gb=ordered.disk_gb if ordered is not None else 0.0,
-        created_at=parse.moment(bid.created_at),
+        created_at=tolerant_rows.moment(bid.created_at),
         ends_at=None,
         dlperf=card_benchmarks.dlperf(model) * (gpus or 0),
         reliability=figures.RELIABILITY,

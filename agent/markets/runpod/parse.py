@@ -9,7 +9,7 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -280,7 +280,7 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         gpu_rate=_gpu_rate(cost, where, int(gpus or 0), price_of),
         disk_rate=disk_rate(disk or 0.0, volume or 0.0, is_stopped=not states.is_wanted_running(status)),
         disk_gb=disk or 0.0,
-        created_at=_moment(row.createdAt),
+        created_at=tolerant_rows.moment(row.createdAt),
         ends_at=None,
         dlperf=card_benchmarks.dlperf(model) * (gpus or 0),
         reliability=figures.reliability(where),
@@ -306,7 +306,7 @@ def _network_volume(mounts: _Mounts | None) -> str | None:
 
 def made_at(row: PodRow) -> datetime | None:
     """Return when a pod was made, or None if it is missing."""
-    return _moment(row.createdAt)
+    return tolerant_rows.moment(row.createdAt)
 
 
 def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHour:
@@ -347,14 +347,6 @@ def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[Gp
 def _utilisation(uses: Iterable[_Use]) -> float | None:
     known = [use.util for use in uses if use.util is not None and 0 <= use.util <= 100]  # noqa: PLR2004 - per cent
     return sum(known) / len(known) if known else None
-
-
-def _moment(stamp: str | None) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(stamp or "")
-    except ValueError:
-        return None
-    return at.astimezone(UTC) if at.tzinfo is not None else None
 
 
 def _usable(figure: float | None, most: float) -> float | None:

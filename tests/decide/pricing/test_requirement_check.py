@@ -12,7 +12,7 @@ from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 from tests.support.expiring import in_force
 
@@ -26,7 +26,8 @@ WORK = builders.workload(
         regions=("SE", "Norway"),
         datacenter_only=True,
         network_volume="nv1",
-    )
+    ),
+    checkpoint=Checkpoint(place=CheckpointPlace.DISK),
 )
 
 
@@ -44,6 +45,7 @@ WORK = builders.workload(
         ("reliability", {"reliability": 0.9499}),
         ("inet_down", {"inet_down_mbps": 499.9}),
         ("disk", {"disk_gb": 19.9}),
+        ("keeps_no_disk", {"keeps_disk": False}),
         ("region", {"region": "Denmark, DK"}),
         ("region", {"region": ""}),
         ("ends_soon", {"ends_at": NOW + timedelta(minutes=119)}),
@@ -125,10 +127,13 @@ offers = st.builds(
         [None, NOW + timedelta(hours=1), NOW + requirement_check.LEAST_STAY, NOW + timedelta(days=9)]
     ),
     is_rentable=st.booleans(),
+    keeps_disk=st.booleans(),
 )
 works = st.builds(
     builders.workload,
     disk_gb=st.sampled_from([10.0, 20.0]),
+    checkpoint=st.builds(Checkpoint, place=st.sampled_from(CheckpointPlace)),
+    may_lose_disk=st.booleans(),
     requirements=st.builds(
         builders.requirements,
         gpus=st.integers(1, 2),

@@ -1,0 +1,60 @@
+"""Whether a machine that the server calls terminated is gone at its cloud.
+
+The server writes `terminated` also where it gave up: after 15 minutes of failed tries, and at once where the cloud has
+left the project. So the word is believed only of a machine whose end we watched, and whose cloud was there all the
+while. Any other one counts as billing until a person has looked at the cloud's console and deleted the run.
+
+The memory is of this process: what ended while nobody looked is not believed either.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from agent.markets.dstack import rows
+
+TERMINATING, TERMINATED = "terminating", "terminated"
+LATEST_SECONDS = 720.0
+"""The server gives up 15 minutes after its first failed try, so an end within 12 minutes was none."""
+LONGEST_GAP_SECONDS = 120.0
+"""After a longer time without a look, nobody knows when the end began."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """The looks at one machine, in monotonic seconds; `whole_at` is the last one before its end began."""
+
+    whole_at: float | None = None
+    looked_at: float = 0.0
+    was_missed: bool = False
+    is_gone: bool = False
+
+
+class Endings:
+    """Watches machines from look to look."""
+
+    def __init__(self) -> None:
+        """Have seen nothing."""
+        self._watched: dict[str, _Watched] = {}
+
+    def look(self, machines: Iterable[rows.Machine], backends: Collection[str], now: float) -> None:
+        """Note all machines of a listing, with the clouds of the project, at a monotonic second."""
+        listed = {machine.id: machine for machine in machines}
+        self._watched = {each: seen for each, seen in self._watched.items() if each in listed}
+        for machine in listed.values():
+            self._note(machine, machine.backend in backends, now)
+
+    def is_gone(self, machine: rows.Machine) -> bool:
+        """Return whether a machine is proven gone. One that no cloud ever gave is."""
+        seen = self._watched.get(machine.id)
+        return (seen is not None and seen.is_gone) or (machine.status == TERMINATED and not machine.backend)
+
+    def _note(self, machine: rows.Machine, has_cloud: bool, now: float) -> None:  # noqa: FBT001 - one caller
+        seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
+        had_gap, seen.looked_at = now - seen.looked_at > LONGEST_GAP_SECONDS, now
+        if machine.status not in {TERMINATING, TERMINATED}:
+            seen.whole_at, seen.was_missed = now, False
+            return
+        seen.was_missed = seen.was_missed or had_gap or not has_cloud
+        is_watched = seen.whole_at is not None and not seen.was_missed
+        if machine.status == TERMINATED and is_watched and now - (seen.whole_at or 0.0) <= LATEST_SECONDS:
+            seen.is_gone = True

@@ -1,0 +1,9 @@
+"""Figures that money depends on and the server does not report, each marked as assumed."""
+
+RELIABILITY = 0.995
+"""Share of uptime. Assumed: as the data centres of the other markets of pools."""
+INET_MBPS = 1000.0
+"""Megabits a second, down and up. Assumed."""
+MB_PER_GB = 1024
+MOST_DOLLARS_PER_HOUR = 100_000
+"""Dollars per hour of one machine above which a price is absurd."""

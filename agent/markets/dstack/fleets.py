@@ -1,0 +1,70 @@
+"""The fleet in which our runs start: it must be there, take any number of machines from none on, and keep none idle."""
+
+from agent import clock as clocks
+from agent.markets import market_errors, text, tolerant_rows
+from agent.markets.dstack import client
+
+NO_CLOUD = (
+    "dstack has no keys of {}: add a cloud to ~/.dstack/server/config.yml, start the server again, then `gpubid doctor`"
+)
+LOOK_SECONDS = 60.0
+"""How long an answer about the fleet is kept."""
+YAML = """\
+type: fleet
+name: {name}
+nodes: 0..20
+idle_duration: 0s
+"""
+
+
+def recipe(name: str) -> str:
+    """Return the file that makes a fleet, for `dstack apply -f`."""
+    return YAML.format(name=name)
+
+
+class Fleet:
+    """One fleet, looked at once a minute."""
+
+    def __init__(self, endpoints: client.DstackClient, clock: clocks.Clock, name: str) -> None:
+        self._client = endpoints
+        self._clock = clock
+        self._name = name
+        self._looked_at: float | None = None
+        self.last_problem = ""
+        """Why the fleet could not be used at the last look; empty if it could, or before the first look."""
+
+    async def why_unusable(self) -> str:
+        """Return why it cannot be used, with the way out; empty if it can. Raises: as a read, but for NotFound."""
+        now = self._clock.monotonic()
+        if self._looked_at is None or now - self._looked_at >= LOOK_SECONDS:
+            self.last_problem = await self._problem()
+            # A fleet that is missing is looked for at each question: its operator is about to make it.
+            self._looked_at = None if self.last_problem else now
+        return self.last_problem
+
+    async def _problem(self) -> str:
+        if not self._name:
+            return "no fleet is named: set [markets.dstack] fleet to one that is made for gpubid alone"
+        try:
+            raw = await self._client.fleet(self._name)
+        except market_errors.NotFound:
+            return f"dstack has no fleet {self._name}: `gpubid doctor` prints the file for `dstack apply -f`"
+        return _mismatch(raw, self._name)
+
+
+def _mismatch(raw: bytes, name: str) -> str:
+    fleet = tolerant_rows.document(raw, "The fleet")
+    spec = fleet.get("spec")
+    made = spec.get("configuration") if isinstance(spec, dict) else None
+    if not isinstance(made, dict):
+        raise market_errors.Malformed("dstack showed a fleet without its configuration; try again later.")
+    nodes = made.get("nodes")
+    if fleet.get("status") != "active":
+        return f"the fleet {name} is {text.clean(str(fleet.get('status')), 32)}, not active"
+    if made.get("ssh_config") is not None:
+        return f"the fleet {name} has hosts of its own (ssh_config): use one without"
+    if not isinstance(nodes, dict) or nodes.get("min") != 0:
+        return f"the fleet {name} keeps machines that nobody uses: make it with `nodes: 0..20`"
+    if made.get("idle_duration") not in (0, "0", "0s"):
+        return f"the fleet {name} keeps idle machines: make it with `idle_duration: 0s`"
+    return ""

@@ -1,0 +1,335 @@
+"""The port over one project of a dstack server: a run is the instance, and a pool of a cloud's machines is the offer.
+
+Invariants: those of the port. Beyond them:
+1. A listing has every run and every machine of every page, or it is refused.
+2. A run is listed until it is deleted. `release` stops an active run; it deletes a finished one only after its machines
+   were proven gone. Until then the machine counts as billing.
+3. Runs start in one fleet that is made for gpubid alone. While it is missing or made otherwise, nothing is offered.
+4. Prices are the listed ones: the server knows no bill.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent import clock as clocks
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import FREE, UsdPerHour
+from agent.markets import hints, http_exchange, market_errors, pace, text, tolerant_rows, transport
+from agent.markets.dstack import (
+    client,
+    endings,
+    figures,
+    fleets,
+    listing,
+    logs,
+    names,
+    orders,
+    rows,
+    rules,
+    search,
+    states,
+)
+from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
+
+PLAN_SECONDS = 60.0
+"""How long the offers of one question are kept: each plan makes the server ask clouds."""
+NO_BIDS = "gpubid rents at dstack on demand alone"
+
+
+NOWHERE = orders.Bounds()
+"""No cloud: nothing is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terrain:
+    """What an operator says about the server: the project, the fleet, and which clouds and regions may be used."""
+
+    project: str = "main"
+    fleet: str = ""
+    bounds: orders.Bounds = NOWHERE
+
+
+class DstackMarket:
+    """One project of a server."""
+
+    name = search.MARKET
+
+    def __init__(self, endpoints: client.DstackClient, clock: clocks.Clock, terrain: Terrain) -> None:
+        self._client = endpoints
+        self._clock = clock
+        self._terrain = terrain
+        self._listing = listing.Listing(endpoints, terrain.fleet)
+        self._endings = endings.Endings()
+        self._fleet = fleets.Fleet(endpoints, clock, terrain.fleet)
+        self._planned: dict[tuple[int, int, float], tuple[float, list[Offer]]] = {}
+        self._over: set[str] = set()
+        self._missing_clouds = ""
+
+    async def offers(self, query: OfferQuery) -> Sequence[Offer]:
+        """Return the pools that may fit, the cheapest first."""
+        is_asked = Tenure.ON_DEMAND in query.tenures and bool(self._terrain.bounds.backends)
+        if not is_asked or await self._fleet.why_unusable():
+            return ()
+        return [offer for offer in await self._plan(query) if search.fits(offer, query)][: query.max_rows]
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every run of the project that may cost something, and machines of the fleet without a run."""
+        backends = await self.backends()
+        listed = await self._listing.everything()
+        machines = [*(one for ones in listed.machines.values() for one in ones), *listed.without_run]
+        self._endings.look(machines, backends, self._clock.monotonic())
+        standing = {run.id: self._standing(run, listed) for run in listed.runs}
+        self._over = {run_id for run_id, where in standing.items() if where.is_over}
+        found = [_instance(run, standing[run.id], listed) for run in listed.runs if _may_matter(run, standing[run.id])]
+        alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
+        return [*found, *map(_machine, alone)]
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one run."""
+        run = await self._run(instance_id)
+        listed = await self._listing.of_run(run)
+        return _instance(run, self._standing(run, listed), listed)
+
+    async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
+        """Submit a run and return its id; the server looks for its machine afterwards."""
+        if why := await self._fleet_problem():
+            raise market_errors.Rejected("no_fleet", why)
+        order = orders.create(offer, terms, label, self._terrain.fleet)
+        return _submitted(await self._client.apply(order), order["run_name"])
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Refuse: there are no bids."""
+        del bid
+        await self._run(instance_id)
+        raise market_errors.Rejected("no_bids", f"{NO_BIDS}.")
+
+    async def resume(self, instance_id: str) -> bool:
+        """Refuse: what has ended does not start again."""
+        await self._run(instance_id)
+        raise market_errors.Rejected("wrong_state", "A run at dstack does not start again; another one is rented.")
+
+    async def pause(self, instance_id: str) -> None:
+        """Refuse: a run cannot be stopped and kept; `MarketRules.can_pause` says so."""
+        await self._run(instance_id)
+        raise market_errors.Rejected("wrong_state", "A run at dstack cannot be paused; release it.")
+
+    async def release(self, instance_id: str) -> None:
+        """Stop a run, or delete one that is over; also returns if it is gone.
+
+        A stop that the server takes is no end yet: until the machine is proven gone, each release is Ambiguous.
+        """
+        try:
+            run = await self._run(instance_id)
+            if run.id in self._over:
+                await self._client.delete(run.name)
+                return
+            if run.status not in states.FINISHED:
+                await self._client.stop(run.name)
+        except market_errors.NotFound:
+            return
+        except (market_errors.Unavailable, market_errors.Malformed, market_errors.Rejected) as error:
+            raise market_errors.Ambiguous(str(error)) from None
+        raise market_errors.Ambiguous(
+            f"dstack ends run {run.name}; it bills until its cloud has taken the machine back."
+        )
+
+    async def account(self) -> Account:
+        """Return the project. The clouds are paid in arrears, so there is no credit."""
+        reply = await self._client.project()
+        return Account(text.clean(rows.project(reply.body).project_id, 64), None, hints.market_time(reply))
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
+        """Return nothing: each cloud sends its bill to its operator, and none comes this way."""
+        del since, until
+        await self._client.project()
+        return ()
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return nothing: a run's own record says how it ended."""
+        del since
+        return ()
+
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return the last lines that the job printed."""
+        run = await self._run(instance_id)
+        job = run.latest_job_submission
+        if job is None or not job.id or job.job_provisioning_data is None:
+            return ()
+        pieces = min(max(lines, 1), logs.MOST_PIECES)
+        return logs.lines(rows.log_lines(await self._client.log(run.name, job.id, pieces)), lines)
+
+    def instance_keys(self) -> None:
+        """Return nothing: the server's own command attaches a shell."""
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return no abilities beyond renting on demand."""
+        return frozenset()
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets."""
+        return rules.RULES
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return on demand while the fleet is missing or made otherwise. That nothing is sold at a bid is no news."""
+        why = self._missing_clouds or self._fleet.last_problem
+        return {Tenure.ON_DEMAND: why} if why else {}
+
+    def server_time(self) -> datetime | None:
+        """Return the time of the server's clock in its last answer."""
+        return hints.server_time(self._client.last_date())
+
+    async def backends(self) -> Sequence[str]:
+        """Return the clouds whose keys the server has. Raises: as `account`."""
+        project = rows.project((await self._client.project()).body)
+        found = sorted(text.clean(backend.name, 32) for backend in project.backends or ())
+        missing = [name for name in self._terrain.bounds.backends if name not in found]
+        has_some = len(missing) < len(self._terrain.bounds.backends)
+        self._missing_clouds = "" if has_some else fleets.NO_CLOUD.format(", ".join(missing) or "any cloud")
+        return found
+
+    async def fleet_problem(self) -> str:
+        """Return why the fleet cannot be used and how to make it, or an empty text. Raises: as `account`."""
+        return await self._fleet.why_unusable()
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    async def _plan(self, query: OfferQuery) -> list[Offer]:
+        wants, bounds = query.requirements, self._terrain.bounds
+        asked, now = (wants.gpus, wants.min_vram_mb or 0, query.disk_gb), self._clock.monotonic()
+        kept = {key: each for key, each in self._planned.items() if now - each[0] < PLAN_SECONDS}
+        if asked not in kept:
+            plan = rows.offers(await self._client.plan(orders.question(*asked, self._terrain.fleet, bounds)))
+            kept[asked] = now, search.offers(plan, frozenset(bounds.backends), self._clock.now())
+        self._planned = kept
+        return kept[asked][1]
+
+    async def _fleet_problem(self) -> str:
+        """Return why the fleet cannot be used, for an order. Raises: Throttled, Unauthorized, Unreachable."""
+        try:
+            return await self._fleet.why_unusable()
+        except (market_errors.Unavailable, market_errors.Malformed) as error:
+            raise market_errors.Unreachable(f"nothing was sent to dstack: {error}") from None
+
+    async def _run(self, run_id: str) -> rows.Run:
+        """Return a run. Raises: NotFound, also for a deleted one and for an id that no run can have."""
+        if not names.is_run_id(run_id):
+            # So that an unknown token is told as such here too.
+            await self._client.project()
+            raise market_errors.NotFound(f"{text.clean(run_id, 64)} is no id of a run at dstack.")
+        run = rows.run(await self._client.run(run_id))
+        if run.id != run_id:
+            raise market_errors.Malformed(f"dstack answered another run than {run_id}.")
+        if run.deleted:
+            raise market_errors.NotFound(f"dstack says that run {run.name} was deleted.")
+        return run
+
+    def _standing(self, run: rows.Run, listed: listing.Listed) -> states.Standing:
+        return states.standing(run, listed.machines.get(run.name, ()), self._endings)
+
+
+def connect(
+    url: str,
+    key: transport.Key,
+    clock: clocks.Clock,
+    jitter: Callable[[], float],
+    *,
+    terrain: Terrain,
+    deadline: float = transport.DEADLINE_SECONDS,
+    through: http_exchange.Exchange | None = None,
+) -> DstackMarket:
+    """Return the market at `url` for one project; `key` returns the token for each request."""
+    lanes = pace.Pace(clock, client.LANES)
+    link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)
+    return DstackMarket(client.DstackClient(link, lanes, clock, terrain.project), clock, terrain)
+
+
+def _submitted(raw: bytes, name: str) -> str:
+    """Return the id of a run that was just submitted.
+
+    Raises:
+        Ambiguous: the answer does not show a run of that name.
+    """
+    try:
+        run = rows.run(raw)
+    except market_errors.Malformed as error:
+        raise market_errors.Ambiguous(f"dstack accepted the order and named no run ({error})") from None
+    if run.name != name or not names.is_run_id(run.id):
+        raise market_errors.Ambiguous("dstack answered an order with a run of another name; its listing shows ours.")
+    return run.id
+
+
+def _may_matter(run: rows.Run, where: states.Standing) -> bool:
+    """Return whether a run is listed: one of ours until it is deleted, another's while it is active."""
+    is_ours = names.label(run.name, run.run_spec.configuration.tags) != run.name
+    return not run.deleted and (is_ours or run.status not in states.FINISHED or where.may_bill)
+
+
+def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
+    """Return a run as an instance of ours: what it got, and what was ordered until it got something."""
+    order, job = run.run_spec.configuration, run.latest_job_submission or rows.Submission()
+    got = job.job_provisioning_data
+    place = names.pool_of(got.backend, got.region, (got.instance_type or rows.InstanceType()).name) if got else None
+    place = place or names.ordered(order)
+    cards = got.instance_type.resources.gpus if got is not None and got.instance_type is not None else []
+    rate = search.price(got.price if got is not None else order.max_price)
+    model = names.model(cards[0].name) if cards else names.model("")
+    disk_gb = (order.resources.disk_gb if order.resources is not None else None) or 0.0
+    read = {"gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}
+    reused = names.reused(run, listed.machines.get(run.name, ()))
+    return Instance(
+        market=search.MARKET,
+        instance_id=run.id,
+        label=names.label(run.name, order.tags),
+        host_id=reused or (place.host_id if place is not None else ""),
+        owner_id="",
+        tenure=Tenure.ON_DEMAND,
+        state=where.state,
+        gpu=model,
+        gpus=len(cards),
+        gpu_rate=rate or FREE,
+        disk_rate=FREE,
+        disk_gb=disk_gb,
+        created_at=tolerant_rows.moment(run.submitted_at),
+        ends_at=None,
+        dlperf=names.dlperf(model) * len(cards),
+        reliability=figures.RELIABILITY,
+        inet_down_mbps=figures.INET_MBPS,
+        is_wanted_running=where.is_wanted,
+        has_trouble=where.state is InstanceState.FAILED,
+        message=where.message,
+        is_image_refused=where.is_image_refused,
+        may_bill_gpu=where.may_bill,
+        unread=frozenset(name for name, figure in read.items() if figure is None),
+    )
+
+
+def _machine(machine: rows.Machine) -> Instance:
+    """Return a machine of our fleet without a run that is known: it is not ours, and it costs something."""
+    cards = machine.instance_type.resources.gpus if machine.instance_type is not None else []
+    model = names.model(cards[0].name) if cards else names.model("")
+    place = names.pool_of(machine.backend, machine.region, (machine.instance_type or rows.InstanceType()).name)
+    return Instance(
+        market=search.MARKET,
+        instance_id=machine.id,
+        label="",
+        host_id=place.host_id if place is not None else "",
+        owner_id="",
+        tenure=Tenure.ON_DEMAND,
+        state=InstanceState.UNKNOWN,
+        gpu=model,
+        gpus=len(cards),
+        gpu_rate=search.price(machine.price) or FREE,
+        disk_rate=FREE,
+        disk_gb=0.0,
+        created_at=tolerant_rows.moment(machine.created),
+        ends_at=None,
+        message=f"a machine of the fleet {text.clean(machine.fleet_name or '', 64)} without a run",
+        may_bill_gpu=machine.backend is not None,
+    )

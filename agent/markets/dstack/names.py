@@ -1,0 +1,124 @@
+"""The server's names of GPUs, places and runs -> our models, pools and labels.
+
+Invariants:
+1. A model has the name that other markets give it. The server tells no bus: an "A100" is neither an "A100 SXM4" nor an
+   "A100 PCIE", and a workload takes it only by the name "A100".
+2. A pool's id can be read back: it contains everything that an order needs.
+3. A run's name is made of our label: it has no room for the workload, and the whole label is in a tag of the run. The
+   name finds a run, and only name and tag together prove that it is ours.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.domain.market import gpu, host
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.label import Label
+from agent.markets import card_benchmarks, labels, market_errors, text, tolerant_rows
+from agent.markets.dstack import rows
+
+TAG = "gpubid"
+_ALIASES = {
+    "A4000": "RTX A4000",
+    "A4500": "RTX A4500",
+    "A5000": "RTX A5000",
+    "A6000": "RTX A6000",
+    "H100NVL": "H100 NVL",
+    "H200NVL": "H200 NVL",
+    "RTXPRO4500": "RTX PRO 4500",
+    "RTXPRO6000": "RTX PRO 6000",
+}
+_SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE"}
+"""The bus with the lowest benchmark, for cards whose bus is not told."""
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
+_MOST_SLOT = 9_999
+_PARTS = 3
+_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def model(name: str) -> GpuModel:
+    """Return our name of a GPU; empty if the server does not tell it."""
+    own = text.clean(name, 64)
+    return gpu.model(_ALIASES.get(own.upper(), own))
+
+
+def dlperf(card: GpuModel) -> float:
+    """Return the benchmark of one GPU, of the slowest bus where the bus is not told; 0 if it is unknown."""
+    return card_benchmarks.dlperf(card) or card_benchmarks.dlperf(GpuModel(_SLOWEST.get(card, "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The machines of one type that a cloud rents in one of its regions."""
+
+    backend: str
+    region: str
+    instance_type: str
+
+    @property
+    def host_id(self) -> str:
+        """The pool as a host's id: no machine is named before a rent."""
+        return host.POOL + self.offer_id
+
+    @property
+    def offer_id(self) -> str:
+        """The id of the pool's one offer."""
+        return "/".join(part.replace(" ", "+") for part in (self.backend, self.region, self.instance_type))
+
+
+def pool_of(backend: str | None, region: str | None, instance_type: str | None) -> Pool | None:
+    """Return the pool of a row, or None if a part of it is missing or no name."""
+    parts = backend or "", region or "", instance_type or ""
+    return Pool(*parts) if all(_PART.fullmatch(part) for part in parts) else None
+
+
+def pool(host_id: str) -> Pool | None:
+    """Return the pool of a host's id, or None for another id."""
+    parts = host_id.removeprefix(host.POOL).replace("+", " ").split("/")
+    return pool_of(*parts) if host.is_pool(host_id) and len(parts) == _PARTS else None
+
+
+def run_name(label: str) -> str:
+    """Return the name of a run with our label.
+
+    Raises:
+        Rejected: the text is no label of ours, so that the run could never be found again.
+    """
+    parsed = labels.parse(label)
+    if parsed is None or not parsed.slot.workload or parsed.slot.index > _MOST_SLOT:
+        raise market_errors.Rejected("invalid_args", "A run at dstack needs a whole label of gpubid.")
+    return _name(parsed)
+
+
+def label(name: str, tags: Mapping[str, str] | None) -> str:
+    """Return the label of a run, or its name if name and tag do not prove one."""
+    told = (tags or {}).get(TAG, "")
+    parsed = labels.parse(told)
+    is_proven = parsed is not None and bool(parsed.slot.workload) and _name(parsed) == name
+    return told if is_proven else text.clean(name, labels.MAX_LABEL)
+
+
+def is_run_id(run_id: str) -> bool:
+    """Return whether a text has the form of a run's id; the server answers another one with an error of its own."""
+    return _RUN_ID.fullmatch(run_id) is not None
+
+
+def ordered(order: rows.Configuration) -> Pool | None:
+    """Return the pool to which a run was pinned, or None if it was not pinned to one."""
+    pinned = [order.backends or [], order.regions or [], order.instance_types or []]
+    return pool_of(*(one[0] for one in pinned)) if all(len(one) == 1 for one in pinned) else None
+
+
+def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:
+    """Return the id of a host that a run was not ordered on: a machine that was there before it; else an empty text."""
+    submitted = tolerant_rows.moment(run.submitted_at)
+    for machine in machines:
+        created = tolerant_rows.moment(machine.created)
+        if submitted is not None and created is not None and created < submitted:
+            return f"{host.POOL}used-before/{text.clean(machine.name, 64)}"
+    return ""
+
+
+def _name(label: Label) -> str:
+    return f"g{label.fleet_id}-{label.slot.index}-{label.intent_id}"

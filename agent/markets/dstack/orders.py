@@ -1,0 +1,130 @@
+"""Terms -> the order of a run. Terms that the server would misread are refused before anything is sent.
+
+Invariants:
+1. Every run is pinned to one cloud, one region, one type of machine, one fleet, and a highest price; it is never tried
+   again by the server, and never placed on a machine that is there already for long: those are given up at once.
+2. Every run has our label as a tag, and a name that is made of it: both together prove that it is ours.
+3. User and architecture are always given, and a command where the workload has one: without one of them the server asks
+   the image's registry at each plan and order.
+"""
+
+import math
+import shlex
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agent.domain import money
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
+from agent.domain.work.workload import Runtype
+from agent.markets import market_errors
+from agent.markets.dstack import names
+from agent.markets.port import Terms
+
+USER = "root"
+_STAYS = "sleep infinity"
+
+
+class Bounds(NamedTuple):
+    """The clouds and regions of `[markets.dstack]`; no regions stand for all of them."""
+
+    backends: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+
+
+def question(gpus: int, vram_mb: int, disk_gb: float, fleet: str, most: Bounds) -> dict[str, Any]:
+    """Return the order that is planned for its offers alone."""
+    return {
+        "configuration": {
+            "type": "task",
+            "image": "ubuntu",
+            "user": USER,
+            "commands": [_STAYS],
+            "resources": _resources(gpus, vram_mb, disk_gb),
+            "backends": list(most.backends),
+            "regions": list(most.regions) or None,
+            **_common(fleet),
+        }
+    }
+
+
+def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]:
+    """Return the order of a run.
+
+    Raises:
+        Rejected: the server cannot carry out these terms as meant.
+    """
+    where = names.pool(offer.host_id)
+    if where is None:
+        raise market_errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of dstack.")
+    if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None or offer.ask is None:
+        raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
+    if terms.network_volume or terms.template:
+        raise market_errors.Rejected("invalid_args", "dstack knows no network volume or template of another market.")
+    if terms.runtype is Runtype.JUPYTER:
+        raise market_errors.Rejected("invalid_args", "dstack starts no Jupyter; start it by the workload's command.")
+    name = names.run_name(label)
+    configuration = {
+        "type": "task",
+        "name": name,
+        "image": terms.image,
+        "user": USER,
+        "commands": commands(terms),
+        "env": dict(terms.environment),
+        "ports": list(terms.ports),
+        "registry_auth": _login(terms),
+        "resources": _resources(offer.gpus, offer.vram_mb, terms.disk_gb),
+        "backends": [where.backend],
+        "regions": [where.region],
+        "instance_types": [where.instance_type],
+        "max_price": dollars(offer.ask),
+        "tags": {names.TAG: label},
+        **_common(fleet),
+    }
+    key = {"ssh_key_pub": terms.ssh_keys[0]} if terms.ssh_keys else {}
+    return {"run_name": name, "configuration": configuration, **key}
+
+
+def commands(terms: Terms) -> list[str]:
+    """Return the lines that the server's shell runs; none leave it to the image.
+
+    Raises:
+        Rejected: the command cannot be split into words.
+    """
+    if terms.command:
+        try:
+            return [shlex.join(shlex.split(terms.command))]
+        except ValueError as error:
+            sentence = f"The command cannot be split into words ({error}); fix it."
+            raise market_errors.Rejected("invalid_args", sentence) from None
+    return [terms.onstart, _STAYS] if terms.onstart else []
+
+
+def dollars(rate: UsdPerHour) -> float:
+    """Return a rate as the server takes it, rounded up by less than a micro-dollar."""
+    return math.nextafter(rate.micros / money.MICROS, math.inf)
+
+
+def _common(fleet: str) -> Mapping[str, Any]:
+    return {
+        "spot_policy": "on-demand",
+        "retry": False,
+        "idle_duration": 0,
+        "fleets": [fleet],
+        "creation_policy": "reuse-or-create",
+    }
+
+
+def _resources(gpus: int, vram_mb: int, disk_gb: float) -> dict[str, Any]:
+    memory = {"min": vram_mb / 1024, "max": None} if vram_mb else None
+    return {
+        "cpu": {"arch": "x86", "count": {"min": 1, "max": None}},
+        "memory": {"min": 0, "max": None},
+        "gpu": {"count": {"min": gpus, "max": gpus}, "memory": memory},
+        "disk": {"size": {"min": math.ceil(disk_gb), "max": None}},
+    }
+
+
+def _login(terms: Terms) -> dict[str, str] | None:
+    return {"username": terms.login.user, "password": terms.login.password} if terms.login is not None else None

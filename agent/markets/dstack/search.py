@@ -1,0 +1,91 @@
+"""A plan's row -> an offer of ours, checked against the question: the server does not know our names of models."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from agent.domain import money
+from agent.domain.market import card_memory
+from agent.domain.market.offer import Offer
+from agent.domain.money import UsdPerHour
+from agent.markets import text
+from agent.markets.dstack import figures, names, rows
+from agent.markets.port import OfferQuery
+
+MARKET = "dstack"
+_FREE = frozenset({"available", "unknown"})
+"""A row that is idle or busy is a machine of the fleet: none is used again."""
+_OF_NOBODY = frozenset({"google", "intel", "tenstorrent"})
+
+
+def offers(found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datetime) -> list[Offer]:
+    """Return the readable offers that can be rented, the cheapest first, each pool once."""
+    made = [_offer(row, seen_at) for row in found if row.backend in backends and row.availability in _FREE]
+    by_id: dict[str, Offer] = {}
+    for offer in sorted(
+        (one for one in made if one is not None), key=lambda one: (one.ask or money.FREE, one.offer_id)
+    ):
+        by_id.setdefault(offer.offer_id, offer)
+    return list(by_id.values())
+
+
+def fits(offer: Offer, asked: OfferQuery) -> bool:
+    """Return whether an offer matches. A `query` is in another market's grammar and filters nothing."""
+    wants, most = asked.requirements, asked.max_price
+    models = asked.gpu_models or wants.gpu_models
+    return (
+        offer.gpus == wants.gpus
+        and (not models or offer.gpu in models)
+        and offer.vram_mb >= (wants.min_vram_mb or 0)
+        and offer.reliability >= (wants.min_reliability or 0.0)
+        and offer.inet_down_mbps >= (wants.min_inet_down_mbps or 0.0)
+        and (not wants.regions or offer.region in wants.regions)
+        and not wants.network_volume
+        and (not asked.host_ids or offer.host_id in asked.host_ids)
+        and (not asked.offer_ids or offer.offer_id in asked.offer_ids)
+        and (most is None or (offer.ask is not None and offer.ask <= most))
+    )
+
+
+def price(dollars: float | None) -> UsdPerHour | None:
+    """Return the rate of a price, rounded up, or None for a missing or absurd one; a comparison with NaN is false."""
+    if dollars is None or not 0 < dollars <= figures.MOST_DOLLARS_PER_HOUR:
+        return None
+    return money.per_hour_up(dollars)
+
+
+def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
+    where, gpus = names.pool_of(row.backend, row.region, row.instance.name), row.instance.resources.gpus
+    ask = price(row.price)
+    if where is None or ask is None or not gpus or row.instance.resources.spot:
+        return None
+    if len({gpu.name for gpu in gpus}) > 1 or (gpus[0].vendor or "") in _OF_NOBODY:
+        return None
+    model = names.model(gpus[0].name)
+    most = card_memory.GIGABYTES.get(model)
+    told = max(0, min(gpu.memory_mib for gpu in gpus))
+    disk = row.instance.resources.disk
+    return Offer(
+        market=MARKET,
+        offer_id=where.offer_id,
+        host_id=where.host_id,
+        owner_id="",
+        gpu=model,
+        gpus=len(gpus),
+        vram_mb=told if most is None else min(told, most * figures.MB_PER_GB),
+        dlperf=names.dlperf(model) * len(gpus),
+        reliability=figures.RELIABILITY,
+        is_verified=True,
+        region=text.clean(where.region, 64),
+        inet_down_mbps=figures.INET_MBPS,
+        inet_up_mbps=figures.INET_MBPS,
+        disk_gb=max(0, disk.size_mib) / figures.MB_PER_GB if disk is not None else 0.0,
+        ask=ask,
+        floor=None,
+        storage_micros_per_gb_month=0,
+        traffic_down_micros_per_gb=0,
+        traffic_up_micros_per_gb=0,
+        ends_at=None,
+        seen_at=seen_at,
+        is_datacenter=True,
+        keeps_disk=False,
+    )

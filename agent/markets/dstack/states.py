@@ -1,0 +1,87 @@
+"""A run with its machines -> its state in our words.
+
+A run that has ended is not yet an ended lease: its machine is billed until its cloud has taken it back. The run stays
+in our listing until it is deleted, and it is deleted only when its machines are proven gone (`endings.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.domain.market.instance import InstanceState
+from agent.markets import text
+from agent.markets.dstack import rows
+from agent.markets.dstack.endings import TERMINATED, Endings
+
+FINISHED = frozenset({"terminated", "failed", "done"})
+_WAITING = frozenset({"pending", "submitted"})
+_BEGINNING = frozenset({"submitted", "provisioning", "pulling"})
+_LOST = frozenset({"interrupted_by_no_capacity", "instance_unreachable", "instance_access_revoked"})
+_EXITED = frozenset({"done_by_runner", "container_exited_with_error", "max_duration_exceeded", "log_quota_exceeded"})
+_NEVER_RAN = frozenset(
+    {
+        "failed_to_start_due_to_no_capacity",
+        "waiting_instance_limit_exceeded",
+        "waiting_runner_limit_exceeded",
+        "creating_container_error",
+        "ports_binding_failed",
+        "volume_error",
+        "executor_error",
+    }
+)
+_IMAGE = "creating_container_error"
+UNPROVEN = (
+    "dstack calls its machine terminated, and nobody watched the end: look at the console of its cloud; if it is gone, "
+    "delete the run {name} on dstack's own page"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a run; `may_bill` without a running state, and `is_over` if it may be deleted."""
+
+    state: InstanceState
+    may_bill: bool = False
+    is_wanted: bool = False
+    is_over: bool = False
+    message: str = ""
+    is_image_refused: bool = False
+
+
+def standing(run: rows.Run, machines: Sequence[rows.Machine], endings: Endings) -> Standing:
+    """Return the state of a run with the machines that were made for it."""
+    job = run.latest_job_submission or rows.Submission()
+    has_machine = job.job_provisioning_data is not None or any(machine.backend for machine in machines)
+    if run.status in FINISHED or run.status == "terminating":
+        return _ended(run, job, machines, endings, has_machine=has_machine)
+    if run.status in _WAITING:
+        return Standing(InstanceState.PENDING, has_machine, is_wanted=True)
+    if run.status == "provisioning" or (run.status == "running" and job.status in _BEGINNING):
+        state = InstanceState.LOADING if has_machine else InstanceState.PENDING
+        return Standing(state, has_machine, is_wanted=True)
+    if run.status == "running" and job.status == "running":
+        return Standing(InstanceState.RUNNING, may_bill=True, is_wanted=True)
+    return Standing(InstanceState.UNKNOWN, may_bill=True, is_wanted=True)
+
+
+def _ended(
+    run: rows.Run, job: rows.Submission, machines: Sequence[rows.Machine], endings: Endings, *, has_machine: bool
+) -> Standing:
+    is_finished, why = run.status in FINISHED, job.termination_reason or ""
+    said = text.clean(job.termination_reason_message or why.replace("_", " "))
+    if not has_machine:
+        state = InstanceState.FAILED if is_finished else InstanceState.PENDING
+        return Standing(state, is_over=is_finished, message=said)
+    is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
+    if is_finished and not is_gone and machines and all(machine.status == TERMINATED for machine in machines):
+        return Standing(InstanceState.UNKNOWN, may_bill=True, message=UNPROVEN.format(name=run.name))
+    state = _state(why, is_gone=is_gone)
+    return Standing(state, not is_gone, is_over=is_gone, message=said, is_image_refused=why == _IMAGE)
+
+
+def _state(why: str, *, is_gone: bool) -> InstanceState:
+    """Return how a run ended. An end for another reason is no loss until its machine is gone."""
+    if why in _EXITED:
+        return InstanceState.EXITED
+    if why in _NEVER_RAN:
+        return InstanceState.FAILED
+    return InstanceState.OFFLINE if why in _LOST or is_gone else InstanceState.UNKNOWN

@@ -1,0 +1,117 @@
+"""The record of dstack: what the rest of the program knows about this market."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import Field, field_validator
+
+from agent.markets.dstack.rules import RULES
+from agent.markets.market_record import Finding, FirstAnswers, MarketOptions, MarketRecord, Question
+
+if TYPE_CHECKING:
+    from agent.clock import Clock
+    from agent.markets.dstack.market import DstackMarket
+    from agent.markets.http_exchange import Exchange
+    from agent.markets.port import Market
+    from agent.markets.transport import Key
+
+REFUSED = ("vastai", "runpod", "dstack", "remote")
+"""Two have a market of their own here, one rents through another company, and one has machines that nobody rents."""
+ON_DEMAND = FirstAnswers("1.50", "40", "ondemand")
+"""An A100 on demand is at $1.29 in the price table. Assumed."""
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,40}$")]
+
+
+class DstackOptions(MarketOptions):
+    """The keys of `[markets.dstack]` that only this market has."""
+
+    project: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["main"])] = "main"
+    """Name of the project on the server."""
+    fleet: Annotated[_Name | None, Field(examples=["gpubid"])] = None
+    """Name of the fleet in which gpubid starts its runs. It must be made for this gpubid alone; `gpubid doctor` prints
+    the file that makes it. Without it gpubid rents nothing there."""
+    backends: Annotated[tuple[str, ...], Field(max_length=32, examples=[["aws", "lambda"]])] = ()
+    """The clouds to rent at, as the server names them. Without one gpubid rents nothing there."""
+    regions: Annotated[tuple[str, ...], Field(max_length=64, examples=[["us-east-1"]])] = ()
+    """The regions to rent in, as the server names them. Empty: all."""
+
+    @field_validator("backends")
+    @classmethod
+    def _may_be_rented_at(cls, backends: tuple[str, ...]) -> tuple[str, ...]:
+        for each in backends:
+            if each in REFUSED:
+                raise ValueError(f"{each} is not rented at through dstack; leave out {', '.join(REFUSED)}")
+        return backends
+
+    def on_simulated_market(self) -> Self:
+        """Return the keys as a simulated server knows them: it has one project with one fleet."""
+        return self.model_copy(update={"project": "main", "fleet": "gpubid"})
+
+
+def connect(
+    url: str,
+    key: "Key",
+    clock: "Clock",
+    jitter: Callable[[], float],
+    /,
+    *,
+    options: MarketOptions | None = None,
+    through: "Exchange | None" = None,
+) -> "DstackMarket":
+    """Return the market at `url`; without `options` it can list and end, and rents nothing."""
+    from agent.markets.dstack import market, orders
+
+    own = options if isinstance(options, DstackOptions) else DstackOptions()
+    terrain = market.Terrain(own.project, own.fleet or "", orders.Bounds(own.backends, own.regions))
+    return market.connect(url, key, clock, jitter, terrain=terrain, through=through)
+
+
+async def findings(market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
+    """Return what is missing on the server before anything can be rented: a cloud, then the fleet."""
+    from agent.markets.dstack.market import DstackMarket
+
+    if not isinstance(market, DstackMarket) or not isinstance(options, DstackOptions):
+        return ()
+    return (_clouds(options, await market.backends()), _fleet(options, await market.fleet_problem()))
+
+
+def _clouds(options: DstackOptions, there: Sequence[str]) -> Finding:
+    if not options.backends:
+        fix = 'write [markets.dstack] backends = ["aws"], or other clouds'
+        return Finding("backends", "no cloud is named, so nothing is rented", fix)
+    missing = [name for name in options.backends if name not in there]
+    if missing:
+        sentence = f"the server has no keys of {', '.join(missing)}"
+        return Finding("backends", sentence, "add the cloud to the server's config.yml and start it again")
+    return Finding("backends", f"the server has the keys of {', '.join(options.backends)}")
+
+
+def _fleet(options: DstackOptions, problem: str) -> Finding:
+    if not problem:
+        return Finding("fleet", f"runs start in the fleet {options.fleet}, which keeps no idle machine")
+    from agent.markets.dstack import fleets
+
+    made = fleets.recipe(options.fleet or "gpubid").strip().replace("\n", "; ")
+    return Finding("fleet", problem, f"write these lines into fleet.dstack.yml ({made}), then `dstack apply -f` it")
+
+
+RECORD = MarketRecord(
+    name="dstack",
+    title="dstack",
+    url="http://127.0.0.1:3000",
+    url_means="Address of your dstack server.",
+    documentation="https://dstack.ai/docs",
+    rules=RULES,
+    connect=connect,
+    options=DstackOptions,
+    needed_live=("fleet", "backends"),
+    questions=(
+        Question("fleet", "The name of the fleet that is made for gpubid alone", default="gpubid"),
+        Question("backends", "The clouds to rent at, as the server names them (aws, lambda)", is_list=True),
+    ),
+    findings=findings,
+    first_answers=ON_DEMAND,
+    restarts_ended=False,
+    tells_datacenter=True,
+    keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
+)

@@ -1,0 +1,13 @@
+"""What a climate may set of this market alone: its table `[dstack]`."""
+
+import dataclasses
+
+CAPACITY = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Dstack:
+    """A cloud's stock is free at first; host deaths of the climate apply to its machines too."""
+
+    capacity: int = CAPACITY  # machines of each type and region
+    gives_up: float = 0.0  # share of the ends that the server gives up although the machine goes on

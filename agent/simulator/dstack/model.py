@@ -1,0 +1,123 @@
+"""The nouns of this market: an offer of a cloud, a machine, a run with its one job, and why a call was refused."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from agent.simulator.market_model import Container
+from agent.simulator.real_process import Process
+
+FINISHED = frozenset({"terminated", "failed", "done"})
+
+
+class Refused(Exception):
+    """The server refused a call: a status, a sentence, and its own code; for 422 the place in the request."""
+
+    def __init__(self, status: int, sentence: str, code: str | None = None, where: tuple[str, ...] = ()) -> None:
+        """Keep them."""
+        super().__init__(sentence)
+        self.status, self.sentence, self.code, self.where = status, sentence, code, where
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kind:
+    """Hold one type of machine in one region of a cloud, as it is offered. Prices are cents per hour."""
+
+    backend: str
+    region: str
+    name: str
+    gpu: str
+    memory_gb: int
+    count: int
+    cents: int
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Machine:
+    """Hold a machine as the server lists it; `ended` is when its cloud took it back, whatever the server says."""
+
+    machine_id: int
+    uuid: str
+    name: str
+    number: int
+    fleet: str
+    kind: Kind
+    created: float
+    inet_down: float
+    run_name: str
+    job_uuid: str
+    status: str = "provisioning"
+    finished: float | None = None
+    ended: float | None = None
+    offline_until: float | None = None
+    is_gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Nowhere:
+    """Stand for the machine of a run that has none."""
+
+    machine_id: int = 0
+    inet_down: float = 0.0
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Run:
+    """Hold a run. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
+
+    contract_id: int
+    uuid: str
+    job_uuid: str
+    name: str
+    spec: Mapping[str, Any]
+    label: str | None
+    created: float
+    processed: float
+    machine: Machine | None = None
+    status: str = "submitted"
+    job_status: str = "submitted"
+    reason: str | None = None
+    message: str | None = None
+    exit_status: int | None = None
+    finished: float | None = None
+    is_deleted: bool = False
+    image: str = ""
+    image_gb: float = 0.0
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    onstart: str | None = None
+    container: Container = Container.NONE
+    holds_gpu: bool = False
+    is_offline: bool = False
+    is_stuck: bool = False
+    pulled_share: float = 0.0
+    pull_error: str | None = None
+    loading_until: float | None = None
+    first_started: float | None = None
+    running_since: float | None = None
+    ran: tuple[float, float] | None = None
+    worked: float = 0.0
+    down_gb: float = 0.0
+    ended: float | None = None
+    process: Process | None = None
+    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        """Return what was ordered."""
+        found = self.spec["configuration"]
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def host(self) -> Machine | Nowhere:
+        """Return its machine."""
+        return self.machine or Nowhere()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the image is complete on its disk."""
+        return self.pulled_share >= 1.0
+
+    @property
+    def ports(self) -> list[int]:
+        """Return no ports: the server opens none to the outside."""
+        return []

@@ -1,0 +1,93 @@
+"""This market as the server of all simulated markets sees it, and its calls of the control API.
+
+| call | body | answer |
+|---|---|---|
+| POST /give_up | {"market": "dstack", "share": 1}: the server gives up this share of the ends from now on | as sent |
+| POST /backends | {"market": "dstack", "names": ["aws"]}: the project has the keys of these clouds alone | as sent |
+| POST /fleets | {"market": "dstack", "names": []}: the project has these empty fleets alone | as sent |
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent.simulator import control_fields
+from agent.simulator.dstack import truth
+from agent.simulator.dstack.http.api import DstackApi
+from agent.simulator.dstack.http.routes import Surface
+from agent.simulator.dstack.world import World
+from agent.simulator.simulated_clock import Clock
+from agent.simulator.simulated_market import Ask, ServedMarket
+from agent.simulator.weather import Weather
+
+MARKET = "dstack"
+
+
+class Side(ServedMarket):
+    """A server and its API."""
+
+    def __init__(self, world: World, weather: Weather, api: DstackApi, key: str) -> None:
+        """Take them."""
+        super().__init__(api, world, weather, key)
+        self.api, self.world = api, world
+
+    @property
+    def hosts(self) -> int:
+        """How many types of machines its clouds offer."""
+        return len(self.world.kinds)
+
+    def follow(self, now: float) -> None:
+        """Move the market along once somebody has asked it something; nobody sees whether it moves before that."""
+        if self.api.is_used:
+            self.api.advance_to(now)
+
+    def wake(self, now: float) -> None:
+        """Move the market, also if nobody has called it yet."""
+        self.api.advance_to(now)
+
+    def truth(self) -> Mapping[str, Any]:
+        """Return its true state."""
+        return truth.as_json(self.world)
+
+    def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
+        """Yield what the types with free machines cost."""
+        for kind in self.world.kinds:
+            if kind.count == gpus and self.world.free(kind):
+                yield Ask(
+                    kind.gpu,
+                    gpus,
+                    kind.cents / 100,
+                    kind.memory_gb * 1024.0,
+                    is_verified=True,
+                    is_datacenter=True,
+                    disk_gb=max(disk_gb, 100.0),
+                )
+
+    def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Let the server give up ends, lose clouds, or lose its fleet."""
+        if method != "POST" or fields.get("market") != MARKET:
+            return None
+        match path:
+            case "/give_up":
+                control_fields.only(fields, "market", "share")
+                self.world.gives_up = control_fields.number(fields, "share", least=0.0)
+            case "/backends":
+                control_fields.only(fields, "market", "names")
+                self.world.backends = [str(name) for name in fields.get("names", ())]
+            case "/fleets":
+                control_fields.only(fields, "market", "names")
+                kept = [str(name) for name in fields.get("names", ())]
+                self.world.fleets = {name: made for name, made in self.world.fleets.items() if name in kept}
+                for name in kept:
+                    self.world.make_fleet({"type": "fleet", "name": name, "nodes": {"min": 0}, "idle_duration": 0})
+            case _:
+                return None
+        return fields
+
+    async def close(self) -> None:
+        """Close nothing: its containers open no ports."""
+
+
+def served(world: World, clock: Clock, seed: int, key: str) -> Side:
+    """Return a world behind its HTTP API, in the weather of its climate."""
+    weather = Weather(world, seed, world.climate.weather, market=MARKET)
+    return Side(world, weather, DstackApi(Surface(world), weather, key, clock), key)

@@ -1,0 +1,167 @@
+"""The end of a run at dstack: released is not gone, and `terminated` is believed only of an end that we watched."""
+
+import pytest
+
+from agent.domain.market.instance import Instance, InstanceState
+from agent.markets import market_errors
+from agent.markets.dstack import market as dstack
+from agent.markets.dstack import rows
+from agent.markets.dstack.endings import Endings
+from agent.simulator.dstack import world as server
+from agent.simulator.vast.http import call_gate
+from tests.markets.bench_dstack import BOUNDS, ServerBench, dstack_bench
+
+CLOUDS = frozenset({"aws"})
+
+
+def machine(status: str, backend: str | None = "aws") -> rows.Machine:
+    return rows.Machine(id="m", status=status, backend=backend)
+
+
+def gone(looks: list[tuple[float, str]], clouds: frozenset[str] = CLOUDS) -> bool:
+    """Return whether a machine is proven gone after looks at these seconds."""
+    endings = Endings()
+    for at, status in looks:
+        endings.look([machine(status)], clouds, at)
+    return endings.is_gone(machine(looks[-1][1]))
+
+
+def every(seconds: float, until: float, status: str) -> list[tuple[float, str]]:
+    return [(at * seconds, status) for at in range(int(until // seconds) + 1)]
+
+
+def test_an_end_that_was_watched_is_believed() -> None:
+    assert gone([(0, "busy"), (30, "terminating"), (60, "terminated")])
+    assert gone([(0, "busy"), (30, "terminated")]), "it may end between two looks"
+    assert gone([(0, "busy"), *((at + 60, word) for at, word in every(60, 600, "terminating")), (720, "terminated")])
+
+
+def test_an_end_is_not_believed_after_twelve_minutes_or_a_gap_or_if_it_was_never_watched() -> None:
+    slow = [(0, "busy"), *((at + 60, word) for at, word in every(60, 660, "terminating")), (721, "terminated")]
+    assert not gone(slow), "the server gives up after 15 minutes"
+    assert not gone([(0, "busy"), (121, "terminated")])
+    assert not gone([(0, "busy"), (30, "terminating"), (151, "terminating"), (180, "terminated")])
+    assert not gone([(0, "terminated")])
+    assert not gone([(0, "terminating"), (30, "terminated")]), "nobody knows since when it was being ended"
+
+
+def test_an_end_is_not_believed_while_its_cloud_is_away() -> None:
+    endings = Endings()
+    endings.look([machine("busy")], CLOUDS, 0)
+    endings.look([machine("terminating")], frozenset(), 30)
+    endings.look([machine("terminated")], CLOUDS, 60)
+    assert not endings.is_gone(machine("terminated"))
+
+
+def test_a_machine_that_is_whole_again_may_be_watched_anew() -> None:
+    assert gone([(0, "busy"), (200, "busy"), (230, "terminated")])
+    assert gone([(0, "terminating"), (30, "busy"), (60, "terminated")])
+
+
+def test_what_no_cloud_ever_gave_is_gone() -> None:
+    assert Endings().is_gone(machine("terminated", backend=None))
+    assert not Endings().is_gone(machine("pending", backend=None))
+
+
+async def stop(bench: ServerBench, run_id: str) -> None:
+    """Release a run whose machine is still there: the server's yes is no end."""
+    with pytest.raises(market_errors.Ambiguous, match="bills until its cloud"):
+        await bench.market.release(run_id)
+
+
+async def listed(bench: ServerBench) -> list[Instance]:
+    return list(await bench.market.instances())
+
+
+async def looked(bench: ServerBench, seconds: float, step: float = 30.0) -> None:
+    """Look as often as a daemon."""
+    for _ in range(int(seconds // step)):
+        await bench.simulated.advance(step)
+        await listed(bench)
+
+
+async def test_a_released_run_counts_until_its_machine_is_gone_and_is_deleted_then() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        running = await bench.running(run_id)
+        await looked(bench, 60)
+        await stop(bench, run_id)
+        (ending,) = await listed(bench)
+        assert (ending.state, ending.bills_gpu, ending.is_wanted_running) == (InstanceState.UNKNOWN, True, False)
+        await stop(bench, run_id)
+        assert await bench.calls("POST", "/runs/delete") == 0
+        await looked(bench, 180)
+        (over,) = await listed(bench)
+        assert (over.bills_gpu, over.gpu_rate) == (False, running.gpu_rate)
+        assert (await bench.simulated.truth())["billing_now"] == []
+        await bench.market.release(run_id)
+        assert await listed(bench) == []
+        with pytest.raises(market_errors.NotFound):
+            await bench.market.instance(run_id)
+        await bench.market.release(run_id)
+
+
+async def test_a_machine_that_the_server_gave_up_goes_on_counting() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.control("POST", "/give_up", {"market": "dstack", "share": 1})
+        await looked(bench, 60)
+        await stop(bench, run_id)
+        await looked(bench, 1200)
+        (left,) = await listed(bench)
+        assert (left.state, left.bills_gpu) == (InstanceState.UNKNOWN, True)
+        assert "nobody watched the end" in left.message
+        await stop(bench, run_id)
+        assert await bench.calls("POST", "/runs/delete") == 0
+        assert (await bench.simulated.truth())["billing_now"] == [run_id], "and it does bill"
+
+
+@pytest.mark.parametrize("gap", ["restart", "silence", "cloud"])
+async def test_an_end_that_nobody_could_watch_goes_on_counting(gap: str) -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await looked(bench, 60)
+        await stop(bench, run_id)
+        if gap == "cloud":
+            await listed(bench)
+            await bench.simulated.control("POST", "/backends", {"market": "dstack", "names": []})
+        if gap == "silence":
+            await bench.simulated.advance(180)
+        else:
+            await looked(bench, 180)
+        market = bench.market
+        if gap == "restart":
+            terrain = dstack.Terrain("main", server.FLEET, BOUNDS)
+            url = bench.simulated.simulator.url("dstack")
+            market = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
+        (left,) = await market.instances()
+        assert (left.state, left.bills_gpu) == (InstanceState.UNKNOWN, True)
+        if gap == "restart":
+            await market.close()
+
+
+async def test_a_lost_machine_is_offline_and_bills_until_it_is_gone() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await looked(bench, 60)
+        machine_id = (await bench.contracts())[0]["machine_id"]
+        bench.world.set_host_gone(machine_id)
+        await looked(bench, 30)
+        (lost,) = await listed(bench)
+        assert (lost.state, lost.bills_gpu) == (InstanceState.OFFLINE, True)
+        await looked(bench, 150)
+        (over,) = await listed(bench)
+        assert (over.state, over.bills_gpu) == (InstanceState.OFFLINE, False)
+
+
+async def test_a_container_that_ended_is_told_as_that() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        (run,) = bench.world.live_contracts()
+        bench.world.containers.exit(run, None)
+        (ended,) = await listed(bench)
+        assert (ended.state, ended.bills_gpu) == (InstanceState.EXITED, True)

@@ -1,0 +1,171 @@
+"""Orders at dstack: pinned to type, place, fleet and price, and refused before they leave if they cannot be meant."""
+
+import dataclasses
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.domain import money
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import Runtype
+from agent.markets import market_errors
+from agent.markets.dstack import names, orders
+from agent.markets.port import Login, Terms
+from tests.markets.bench_dstack import dstack_bench
+from tests.markets.scene import LABEL, OFFER
+
+ON_DEMAND = Terms(Tenure.ON_DEMAND, None, 40.0, "ubuntu:22.04", command="python train.py --name 'a b'")
+OFFERED = msgspec.structs.replace(
+    OFFER, market="dstack", offer_id="aws/us-east-1/l4-1x", host_id="pool/aws/us-east-1/l4-1x", vram_mb=24_576
+)
+
+
+def ordered(**changes: Any) -> dict[str, Any]:
+    return orders.create(OFFERED, terms(**changes), LABEL, "gpubid")
+
+
+def terms(**changes: Any) -> Terms:
+    return dataclasses.replace(ON_DEMAND, **changes)
+
+
+def test_an_order_is_pinned_in_every_way() -> None:
+    order = ordered()
+    told = order["configuration"]
+    assert order["run_name"] == told["name"] == "g0123456789ab-0-0123456789abcdef"
+    assert told["tags"] == {"gpubid": LABEL}
+    assert (told["backends"], told["regions"], told["instance_types"]) == (["aws"], ["us-east-1"], ["l4-1x"])
+    assert (told["retry"], told["idle_duration"], told["fleets"]) == (False, 0, ["gpubid"])
+    assert told["spot_policy"] == "on-demand"
+    assert told["max_price"] == pytest.approx(0.40, abs=1e-9)
+    assert told["max_price"] >= 0.40
+    assert (told["user"], told["resources"]["cpu"]["arch"]) == ("root", "x86")
+    assert told["commands"] == ["python train.py --name 'a b'"]
+    assert told["resources"]["gpu"] == {"count": {"min": 1, "max": 1}, "memory": {"min": 24.0, "max": None}}
+
+
+def test_variables_ports_login_and_key_go_with_it() -> None:
+    told = ordered(
+        environment=(("TOKEN", "s3cret"),),
+        ports=(8000,),
+        login=Login("ghcr.io", "me", "hidden"),
+        ssh_keys=("ssh-ed25519 AAAA me", "ssh-ed25519 BBBB you"),
+    )
+    assert told["configuration"]["env"] == {"TOKEN": "s3cret"}
+    assert told["configuration"]["ports"] == [8000]
+    assert told["configuration"]["registry_auth"] == {"username": "me", "password": "hidden"}
+    assert told["ssh_key_pub"] == "ssh-ed25519 AAAA me"
+
+
+def test_a_script_without_a_command_stays_and_without_both_the_image_decides() -> None:
+    assert ordered(command="", onstart="echo hi")["configuration"]["commands"] == ["echo hi", "sleep infinity"]
+    assert ordered(command="")["configuration"]["commands"] == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tenure": Tenure.INTERRUPTIBLE, "bid": money.per_hour(1)},
+        {"bid": money.per_hour(1)},
+        {"command": "echo 'open"},
+        {"network_volume": "vol"},
+        {"template": "t"},
+        {"runtype": Runtype.JUPYTER},
+    ],
+    ids=",".join,
+)
+def test_terms_that_cannot_be_meant_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(market_errors.Rejected):
+        ordered(**changes)
+
+
+@pytest.mark.parametrize("label", ["", "mine", "gpubid-0123456789ab-0-0123456789abcdef"])
+def test_a_run_without_a_whole_label_is_never_ordered(label: str) -> None:
+    with pytest.raises(market_errors.Rejected):
+        orders.create(OFFERED, ON_DEMAND, label, "gpubid")
+
+
+def test_name_and_tag_prove_a_run_only_together() -> None:
+    name = names.run_name(LABEL)
+    assert names.label(name, {"gpubid": LABEL}) == LABEL
+    assert names.label(name, None) == name
+    assert names.label(name, {"gpubid": LABEL.replace("train", "other") + "0"}) == name
+    assert names.label("g0123456789ab-1-0123456789abcdef", {"gpubid": LABEL}).startswith("g0123456789ab-1-")
+
+
+async def test_a_run_without_capacity_fails_with_its_reason_and_leaves_nothing() -> None:
+    async with dstack_bench() as bench:
+        offer = (await bench.offers(gpu_models=("L4",)))[0]
+        ids = [await bench.rent(offer) for _ in range(4)]
+        for _ in range(3):
+            await bench.simulated.advance(15)
+            await bench.market.instances()
+        states = {one.instance_id: one for one in await bench.market.instances()}
+        (failed,) = [one for one in states.values() if one.state is InstanceState.FAILED]
+        assert "No offers" in failed.message
+        assert not failed.bills_gpu
+        await bench.market.release(failed.instance_id)
+        assert {one.instance_id for one in await bench.market.instances()} == {*ids} - {failed.instance_id}
+
+
+async def test_a_name_in_use_leaves_the_order_in_doubt() -> None:
+    async with dstack_bench() as bench:
+        offer = await bench.offer()
+        await bench.market.rent(offer, ON_DEMAND, LABEL)
+        with pytest.raises(market_errors.Ambiguous):
+            await bench.market.rent(offer, ON_DEMAND, LABEL)
+        assert len(await bench.market.instances()) == 1
+
+
+async def test_nothing_is_offered_or_ordered_without_the_fleet() -> None:
+    async with dstack_bench() as bench:
+        offer = await bench.offer()
+        await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
+        await bench.simulated.advance(61)
+        assert await bench.offers() == []
+        assert "no fleet gpubid" in bench.market.not_sold()[Tenure.ON_DEMAND]
+        with pytest.raises(market_errors.Rejected) as caught:
+            await bench.market.rent(offer, ON_DEMAND, LABEL)
+        assert (caught.value.reason, await bench.calls("POST", "/runs/apply")) == ("no_fleet", 0)
+        await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": ["gpubid"]})
+        assert await bench.offers(), "a missing fleet is looked for at each question"
+        assert bench.market.not_sold() == {}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"nodes": {"min": 1}, "idle_duration": 0}, "nobody uses"),
+        ({"nodes": {"min": 0}, "idle_duration": 300}, "keeps idle machines"),
+        ({"nodes": {"min": 0}, "idle_duration": 0, "ssh_config": {}}, "hosts of its own"),
+    ],
+)
+async def test_a_fleet_that_costs_without_work_is_not_used(made: dict[str, Any], said: str) -> None:
+    async with dstack_bench() as bench:
+        bench.world.fleets["gpubid"]["configuration"] = {"type": "fleet", "name": "gpubid", **made}
+        assert await bench.offers() == []
+        assert said in bench.market.not_sold()[Tenure.ON_DEMAND]
+
+
+async def test_no_lease_is_paused_started_again_or_bid_for() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        for order in (
+            bench.market.pause(run_id),
+            bench.market.resume(run_id),
+            bench.market.rebid(run_id, money.per_hour(1)),
+        ):
+            with pytest.raises(market_errors.Rejected):
+                await order
+        assert not bench.market.rules().can_pause
+
+
+async def test_no_secret_of_a_run_is_in_an_error() -> None:
+    async with dstack_bench() as bench:
+        await bench.simulated.weather("invalid_request", route="PUT /asks")
+        secret = terms(environment=(("TOKEN", "s3cret-value"),))
+        with pytest.raises(market_errors.MarketError) as caught:
+            await bench.market.rent(await bench.offer(), secret, LABEL)
+        assert "s3cret-value" not in json.dumps(str(caught.value))

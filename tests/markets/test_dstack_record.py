@@ -1,0 +1,40 @@
+"""The record of dstack: which clouds may be named, and what `gpubid doctor` finds missing, in its order."""
+
+import pytest
+from pydantic import ValidationError
+
+from agent.markets.dstack.vendor_record import RECORD, DstackOptions, findings
+from tests.markets.bench_dstack import dstack_bench
+
+MINE = DstackOptions(fleet="gpubid", backends=("aws", "lambda"))
+
+
+@pytest.mark.parametrize("cloud", ["vastai", "runpod", "dstack", "remote"])
+def test_what_has_an_adapter_of_its_own_is_not_rented_at_through_dstack(cloud: str) -> None:
+    with pytest.raises(ValidationError, match=cloud):
+        DstackOptions(fleet="gpubid", backends=("aws", cloud))
+
+
+@pytest.mark.parametrize("fleet", ["", "Big", "a" * 60, "a b"])
+def test_the_name_of_a_fleet_is_one_of_the_server(fleet: str) -> None:
+    with pytest.raises(ValidationError):
+        DstackOptions(fleet=fleet)
+
+
+async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_file() -> None:
+    async with dstack_bench() as bench:
+        assert [one.fix for one in await findings(bench.market, MINE)] == ["", ""]
+        await bench.simulated.control("POST", "/backends", {"market": "dstack", "names": ["cloudrift"]})
+        clouds, fleet = await findings(bench.market, MINE)
+        assert "aws, lambda" in clouds.sentence
+        assert fleet.fix == ""
+        await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
+        await bench.simulated.advance(61)
+        _, fleet = await findings(bench.market, MINE)
+        assert "nodes: 0..20; idle_duration: 0s" in fleet.fix
+        assert (await findings(bench.market, DstackOptions()))[0].fix.startswith("write [markets.dstack] backends")
+
+
+def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:
+    assert MINE.model_copy(update={"fleet": "other"}).on_simulated_market().fleet == "gpubid"
+    assert RECORD.options is DstackOptions

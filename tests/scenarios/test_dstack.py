@@ -1,0 +1,108 @@
+"""The whole program at dstack: it rents once, counts what clouds charge, and lets go of nothing that still bills."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Requirements
+from agent.markets.dstack.vendor_record import DstackOptions
+from agent.simulator import faults
+from agent.simulator.dstack.model import Run
+from agent.simulator.dstack.world import World
+from tests.support import builders
+from tests.support.both import Both, both
+from tests.support.scene import POLL
+
+OPTIONS = {"dstack": DstackOptions(fleet="mine", backends=("aws", "cloudrift"))}
+WANTS = Requirements(gpu_models=(gpu.model("RTX 4090"),))
+
+
+@contextlib.asynccontextmanager
+async def running(
+    directory: Path, markets: tuple[str, ...] = ("dstack",), poll: timedelta = POLL, **changes: Any
+) -> AsyncIterator[Both]:
+    plain: dict[str, Any] = {
+        "strategy": "ondemand",
+        "max_price": money.per_hour(3),
+        "requirements": WANTS,
+        "markets": markets,
+    }
+    work = builders.workload(**plain | changes)
+    async with both(directory, work, markets=markets, options=OPTIONS, poll=poll, is_wired=True) as world:
+        yield world
+
+
+def server(world: Both) -> World:
+    side = world.simulator.sides["dstack"]
+    side.wake(world.clock.time())
+    found = side.world  # type: ignore[attr-defined]
+    assert isinstance(found, World)
+    return found
+
+
+def billing(world: Both) -> list[Run]:
+    return [run for run in server(world).live_contracts() if run.machine is not None]
+
+
+async def test_a_lost_answer_rents_once_and_a_day_costs_what_the_cloud_charges(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        lost = {"fault": "reset", "market": "dstack", "route": "POST /api/project/main/runs/apply", "when": "after"}
+        world.simulator.sides["dstack"].weather.add(faults.parse(lost))  # type: ignore[union-attr]
+        await world.cycle()
+        world.simulator.sides["dstack"].weather.clear_all()  # type: ignore[union-attr]
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        await world.restart(after_seconds=60.0)
+        await world.cycle(minutes=120)
+        assert len(billing(world)) == 1
+        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.01)
+
+
+async def test_a_lost_machine_is_replaced_and_never_counts_less_than_its_cloud_charges(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (first,) = billing(world)
+        server(world).set_host_gone(first.host.machine_id)
+        await world.until(lambda: [one.instance_id for one in world.running()] not in ([], [first.uuid]), minutes=180)
+        assert [run.uuid for run in billing(world)] == [world.running()[0].instance_id]
+        assert server(world).runs[first.uuid].is_deleted, "so that no later look takes it for one that bills"
+        charged = server(world).charged_total()
+        assert charged <= await world.spend() <= charged + 0.05
+
+
+async def test_a_release_ends_only_when_the_machine_is_gone(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.cycle()
+        assert [lease.instance_id for lease in world.leases()] == [run.uuid], "it bills until its cloud has it back"
+        await world.until(lambda: world.leases() == [], minutes=30)
+        assert billing(world) == []
+        assert (await world.spend()) >= server(world).charged_total()
+
+
+async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        server(world).gives_up = 1.0
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.cycle(minutes=120)
+        assert [lease.instance_id for lease in world.leases()] == [run.uuid]
+        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+
+
+async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        await world.app.say(Order("pause", "train"), "a person")
+        await world.until(lambda: world.leases() == [], minutes=30)
+        await world.cycle(minutes=30)
+        assert (world.leases(), billing(world)) == ([], []), "the hold keeps the slot empty"
