@@ -86,6 +86,15 @@ mithril-clients: setup ## Install Mithril's own clients in .venv-mithril; withou
 				-r tests/simulator/mithril/sdk.lock; } \
 		&& cp tests/simulator/mithril/sdk.lock .venv-mithril/.installed
 
+.PHONY: dstack-server
+dstack-server: setup ## Install a real dstack server in .venv-dstack (270 MB), for the nightly tests of its adapter
+	@cmp -s tests/simulator/dstack/server.lock .venv-dstack/.installed && exit 0; \
+	echo "installing dstack's server into .venv-dstack"; \
+	{ $(PYTHON3) -m venv --clear --without-pip .venv-dstack \
+		&& $(UV) --python .venv-dstack/bin/python --no-deps --require-hashes -r tests/simulator/dstack/server.lock \
+		&& cp tests/simulator/dstack/server.lock .venv-dstack/.installed; } \
+		|| echo "NOT INSTALLED: dstack's server; the tests that need it skip" >&2
+
 .PHONY: stores
 stores: ## Install s3rver in .node-s3: an S3 server that checks signatures, for the guard's tests
 	@cmp -s tests/guard/servers/package-lock.json .node-s3/.installed && exit 0; \
@@ -193,7 +202,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, 
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone caddy:caddy pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools frameworks mithril-clients ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on
+nightly: setup tools frameworks mithril-clients dstack-server ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on
 	@$(PYTHON) -m tests.night --mutant-seconds $(MUTANT_SECONDS)
 
 .PHONY: format
@@ -227,6 +236,9 @@ lock: setup ## Write requirements.lock again from pyproject.toml, with the newes
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --prerelease allow --generate-hashes \
 		--no-header --no-annotate --override tests/simulator/mithril/without.txt \
 		--output-file tests/simulator/mithril/sdk.lock tests/simulator/mithril/sdk.in
+	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
+		--generate-hashes --no-header --no-annotate --output-file tests/simulator/dstack/server.lock \
+		tests/simulator/dstack/server.in
 	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
 		--generate-hashes --no-header --no-annotate --override tests/guard/frameworks/without.txt \
 		--output-file tests/guard/frameworks/frameworks.lock tests/guard/frameworks/frameworks.in

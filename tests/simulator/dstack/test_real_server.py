@@ -1,0 +1,216 @@
+"""A real dstack server without a cloud: what it says to our adapter, and its own document, held against ours."""
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.clock import SystemClock
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
+from agent.markets.dstack import fleets, market, names, orders
+from agent.markets.http_exchange import HttpExchange, Reply, Request
+from agent.markets.port import Terms
+from tests.markets.bench_dstack import dstack_bench
+from tests.markets.scene import OFFER, asked
+from tests.support import dstack_server
+from tests.support.dstack_server import Server
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.long(300),
+    pytest.mark.skipif(not dstack_server.PROGRAM.exists(), reason=f"no dstack server is here: {dstack_server.WHERE}"),
+]
+LABEL = "gpubid:0123456789ab:train:0:{:016x}"
+FLEET = "gpubid"
+OFFERED = msgspec.structs.replace(
+    OFFER, market="dstack", offer_id="aws/us-east-1/g5.xlarge", host_id="pool/aws/us-east-1/g5.xlarge", floor=None
+)
+ORDER = Terms(Tenure.ON_DEMAND, None, 16.0, "ubuntu:22.04", command="sleep 5")
+PAGE = Path(__file__).parents[3] / "deploy" / "handbook" / "pages" / "other-clouds.md"
+MADE = {"type": "fleet", "name": FLEET, "nodes": {"min": 0, "max": 20}, "idle_duration": 0}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with dstack_server.running(tmp_path_factory.mktemp("dstack")) as running:
+        make_fleet(running)
+        yield running
+
+
+def make_fleet(server: Server) -> None:
+    spec = {"configuration": MADE, "profile": {"name": "default"}, "autocreated": False}
+    plan = {"spec": spec, "current_resource": None}
+    status, said = server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})
+    assert status == 200, said
+
+
+def connected(server: Server, **changes: Any) -> market.DstackMarket:
+    plain = {"project": "main", "fleet": FLEET, "bounds": orders.Bounds(("aws",))}
+    token = changes.pop("token", dstack_server.TOKEN)
+    through = changes.pop("through", None)
+    terrain = market.Terrain(**plain | changes)
+    return market.connect(server.url, lambda: token, SystemClock(), lambda: 0.5, terrain=terrain, through=through)
+
+
+@pytest.fixture
+async def ours(server: Server) -> AsyncIterator[market.DstackMarket]:
+    made = connected(server)
+    yield made
+    await made.close()
+
+
+async def test_a_wrong_token_and_an_unknown_project_are_told_apart(server: Server) -> None:
+    stranger, lost = connected(server, token="other"), connected(server, project="other")
+    with pytest.raises(market_errors.Unauthorized, match="token"):
+        await stranger.account()
+    with pytest.raises(market_errors.Unavailable, match=r"\[markets.dstack\] project"):
+        await lost.account()
+    await stranger.close()
+    await lost.close()
+
+
+async def test_a_missing_fleet_is_named_and_the_printed_file_makes_it(server: Server) -> None:
+    made = connected(server, fleet="not-yet")
+    assert "no fleet not-yet" in await made.fleet_problem()
+    with pytest.raises(market_errors.Rejected):
+        await made.rent(OFFERED, ORDER, LABEL.format(1))
+    assert re.findall(r"^(\w+): (.+)$", fleets.recipe("not-yet"), re.MULTILINE) == [
+        ("type", "fleet"),
+        ("name", "not-yet"),
+        ("nodes", "0..20"),
+        ("idle_duration", "0s"),
+    ]
+    spec = {
+        "configuration": {"type": "fleet", "name": "not-yet", "nodes": "0..20", "idle_duration": "0s"},
+        "profile": {"name": "default"},
+    }
+    plan = {"spec": spec, "current_resource": None}
+    assert server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})[0] == 200
+    assert await made.fleet_problem() == ""
+    await made.close()
+
+
+async def test_a_plan_without_a_cloud_has_no_offers(ours: market.DstackMarket) -> None:
+    assert list(await ours.offers(asked(min_vram_mb=8_000))) == []
+    assert await ours.backends() == []
+    assert "no keys of aws" in ours.not_sold()[Tenure.ON_DEMAND]
+
+
+async def test_a_run_without_capacity_ends_in_our_words_and_leaves_nothing(ours: market.DstackMarket) -> None:
+    run_id = await ours.rent(OFFERED, ORDER, LABEL.format(2))
+    (waiting,) = [one for one in await ours.instances() if one.instance_id == run_id]
+    assert (waiting.state, waiting.label, waiting.bills_gpu) == (InstanceState.PENDING, LABEL.format(2), False)
+    assert waiting.host_id == OFFERED.host_id
+    with pytest.raises(market_errors.Ambiguous):
+        await ours.rent(OFFERED, ORDER, LABEL.format(2))
+    until = time.monotonic() + dstack_server.PATIENCE_SECONDS
+    while (failed := await ours.instance(run_id)).state is not InstanceState.FAILED:
+        assert time.monotonic() < until, failed
+        await SystemClock().sleep(1.0)
+        await ours.instances()
+    assert "No offers" in failed.message
+    assert not failed.bills_gpu
+    assert await ours.logs(run_id, 10) == ()
+    await ours.instances()
+    await ours.release(run_id)
+    assert run_id not in {one.instance_id for one in await ours.instances()}
+    with pytest.raises(market_errors.NotFound):
+        await ours.instance(run_id)
+    await ours.release(run_id)
+
+
+async def test_a_stop_of_what_never_started_is_taken(ours: market.DstackMarket) -> None:
+    run_id = await ours.rent(OFFERED, ORDER, LABEL.format(3))
+    with pytest.raises(market_errors.Ambiguous, match="bills until"):
+        await ours.release(run_id)
+    await ours.release("8a7dd9c1-fbc5-4207-ad4f-a2950f614721")
+    await ours.release("no-id-of-the-server")
+
+
+async def test_every_page_of_runs_is_read(server: Server, ours: market.DstackMarket) -> None:
+    ids = {await ours.rent(OFFERED, ORDER, LABEL.format(number)) for number in range(100, 230)}
+    assert ids <= {one.instance_id for one in await ours.instances()}
+    _, rows = server.post("/api/runs/list", {"project_name": "main", "limit": 100})
+    assert len(rows) == 100, "there is more than one page"
+
+
+class KilledAfter(HttpExchange):
+    """Carries requests; once a body with a text has been answered, the server is killed and the answer is lost."""
+
+    def __init__(self, server: Server, part: bytes) -> None:
+        super().__init__(30.0)
+        self._server, self._part = server, part
+
+    async def send(self, request: Request, most_bytes: int) -> Reply:
+        reply = await super().send(request, most_bytes)
+        if request.is_write and self._part in (request.body or b""):
+            self._server.kill()
+            return Reply(502, {}, b"<html>bad gateway</html>")
+        return reply
+
+
+async def test_a_server_that_is_killed_before_its_answer_arrives_has_the_run_by_its_name(server: Server) -> None:
+    label = LABEL.format(4)
+    made = connected(server, through=KilledAfter(server, names.run_name(label).encode()))
+    with pytest.raises(market_errors.Ambiguous):
+        await made.rent(OFFERED, ORDER, label)
+    with pytest.raises(market_errors.Unavailable):
+        await made.instances()
+    server.start()
+    assert [one.label for one in await made.instances() if one.label == label] == [label]
+    await made.close()
+
+
+async def test_our_simulated_server_answers_as_the_real_ones_document_says(server: Server) -> None:
+    document, wrong = server.document(), []
+    async with dstack_bench() as bench:
+        side = bench.simulated.simulator.sides["dstack"]
+        answer, seen = side.answer, set()
+
+        async def held(call: Any) -> Any:
+            reply = await answer(call)
+            path = re.sub(r"^/api/(projects?)/main/", r"/api/\1/{project_name}/", call.path)
+            seen.add(path)
+            wrong.extend(dstack_server.asked(document, path, json.loads(call.body or b"{}")))
+            wrong.extend(dstack_server.faults(document, path, reply.status, json.loads(reply.body)))
+            return reply
+
+        side.answer = held
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.advance(30)
+        await bench.market.instances()
+        await bench.market.logs(run_id, 5)
+        await bench.market.account()
+        with pytest.raises(market_errors.Ambiguous):
+            await bench.market.release(run_id)
+        for _ in range(6):
+            await bench.simulated.advance(30)
+            await bench.market.instances()
+        await bench.market.release(run_id)
+        with pytest.raises(market_errors.NotFound):
+            await bench.market.instance(run_id)
+    assert wrong == []
+    assert len(seen) == 11, sorted(seen)
+
+
+def test_the_page_names_every_cloud_and_what_the_plain_server_offers(server: Server) -> None:
+    rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
+    extras = {name: extra for told, extra, _ in rows for name in re.findall(r"`(\w+)`", told)}
+    assert set(extras) == set(server.document()["components"]["schemas"]["BackendType"]["enum"])
+    status, offered = server.post("/api/backends/list_types")
+    cannot = {name for told, _, how in rows if "cannot be given" in how or name_of(told) in {"dstack", "remote"}
+              for name in re.findall(r"`(\w+)`", told)}  # fmt: skip
+    assert status == 200
+    assert set(offered) == {name for name, extra in extras.items() if extra == "none"} - cannot
+
+
+def name_of(told: str) -> str:
+    return told.strip("`")
