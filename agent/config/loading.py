@@ -23,6 +23,7 @@ from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import (
     Checkpoint,
     CheckpointPlace,
+    Fallback,
     ImageLogin,
     OnChange,
     Requirements,
@@ -236,6 +237,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         shadow=table.shadow,
         requirements=_requirements(table),
         markets=table.markets,
+        fallback=Fallback(table.fallback_markets, table.fallback_after),
         dataset_gb=table.dataset_gb,
         unit=table.unit or "",
         deadline=None if table.deadline is None else table.deadline.deadline(),

@@ -80,12 +80,12 @@ def unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
     workloads = read.values.get("workloads")
     if not isinstance(configured, dict) or not isinstance(workloads, dict):
         return
-    for name, table in workloads.items():
-        named = table.get("markets") if isinstance(table, dict) else None
-        for market in named if isinstance(named, list) else ():
-            if isinstance(market, str) and market not in configured:
-                sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
-                yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)
+    for key in ("markets", "fallback_markets"):
+        for path, named in _workload_lists(read, key):
+            for market in named:
+                if isinstance(market, str) and market not in configured:
+                    sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
+                    yield read.problem(path, "unknown_market", sentence)
 
 
 def unfit_predecessors(read: source.Source) -> Iterator[problems.Problem]:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from agent.decide.limits import credit_watch
-from agent.decide.moves import checkpointing
+from agent.decide.moves import checkpointing, fallback_markets
 from agent.decide.plan import Plan
 from agent.decide.pricing import (
     cooldowns,
@@ -112,7 +112,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
             _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
         arrears=tuple(_arrears(fleet, work)),
-        not_sold=tuple(_not_sold(fleet, work)),
+        not_sold=(*_not_sold(fleet, work), *_closed(fleet, work)),
         network_volume=_of_volume(work, book.offers),
     )
 
@@ -141,6 +141,13 @@ def _not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
         if work.may_use(name):
             for tenure, why in fleet.markets[name].not_sold.items():
                 yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
+
+
+def _closed(fleet: Fleet, work: Workload) -> Iterator[str]:
+    opens_at, after = fallback_markets.opens_at(fleet, work), work.fallback.after.total_seconds() / 60
+    when = "" if opens_at is None else f", which is at {opens_at:%H:%M} UTC"
+    for name in sorted(fallback_markets.closed(fleet, work)):
+        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after:g} minutes{when}"
 
 
 def _notice(fleet: Fleet, market: str) -> str:

@@ -27,6 +27,7 @@ from agent.decide.moves import (
     claimed_hosts,
     cooldowns_after_writes,
     due_endings,
+    fallback_markets,
     last_checkpoint,
     maintenance_checkpoint,
 )
@@ -98,6 +99,8 @@ class Ground:
     speeds: measured_speed.Speeds
     refused: Mapping[str, refused_hosts.RefusedHosts]
     """The hosts that the guard of each workload would reject again, by its name."""
+    closed: Mapping[str, frozenset[str]]
+    """The fallback markets of each workload that are not open yet, by its name."""
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
     claimed: set[HostKey] = field(default_factory=set)
     """Hosts for which a slot of this plan cancels the start of its old lease."""
@@ -233,6 +236,7 @@ def _ground(fleet: Fleet) -> Ground:
         believed=measured_checkpoints.all_believed(fleet),
         speeds=measured_speed.speeds(fleet.host_checks.values()),
         refused={work.name: refused_hosts.of(fleet, work, books.of(work)) for work in fleet.workloads},
+        closed={work.name: fallback_markets.closed(fleet, work) for work in fleet.workloads},
     )
 
 
@@ -306,6 +310,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
         is_taken = is_taken or (host, candidate.offer.gpu) in ground.refused[work.name]
+        is_taken = is_taken or host.market in ground.closed[work.name]
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)

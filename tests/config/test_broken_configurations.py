@@ -172,6 +172,8 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("reliability in percent", added("min_reliability = 98"), 15, ".min_reliability", "out_of_range", "at most 1"),
     ("unknown strategy", changed('"patient"', '"pateint"'), 14, ".strategy", "unknown_strategy", "mean patient?"),
     ("unmade market", added("markets = ['vats']"), 15, ".markets", "unknown_market", "mean vast?"),
+    ("unmade fallback", added("fallback_markets = ['vats']"), 15, ".fallback_markets", "unknown_market", "mean vast?"),
+    ("no fallback", added("markets = ['vast']\nfallback_markets = ['vast']"), 11, "workloads.train", "conflict", "one"),
     ("unknown climate", changed('"calm"', '"clam"'), 2, "markets.vast.simulated", "unknown_climate", "mean calm?"),
     ("climate that runs", changed('"calm"', '"real"'), 2, "markets.vast.simulated", "climate_runs_processes", "daemon"),
     ("bad query", added("query = 'gpu_nam = x'"), 15, ".query", "bad_query", "gpu_name"),

@@ -11,7 +11,7 @@ import pytest
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Requirements
+from agent.domain.work.workload import Fallback, Requirements
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.simulator import faults
 from agent.simulator.dstack.model import Run
@@ -26,16 +26,16 @@ WANTS = Requirements(gpu_models=(gpu.model("RTX 4090"),))
 
 @contextlib.asynccontextmanager
 async def running(
-    directory: Path, markets: tuple[str, ...] = ("dstack",), poll: timedelta = POLL, **changes: Any
+    directory: Path, there: tuple[str, ...] = ("dstack",), poll: timedelta = POLL, **changes: Any
 ) -> AsyncIterator[Both]:
     plain: dict[str, Any] = {
         "strategy": "ondemand",
         "max_price": money.per_hour(3),
         "requirements": WANTS,
-        "markets": markets,
+        "markets": there,
     }
     work = builders.workload(**plain | changes)
-    async with both(directory, work, markets=markets, options=OPTIONS, poll=poll, is_wired=True) as world:
+    async with both(directory, work, markets=there, options=OPTIONS, poll=poll, is_wired=True) as world:
         yield world
 
 
@@ -97,6 +97,11 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         await world.cycle(minutes=120)
         assert [lease.instance_id for lease in world.leases()] == [run.uuid]
         assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+        # A person ends it at the cloud, and deletes the run on the server's page.
+        server(world).set_host_gone(run.host.machine_id)
+        server(world).delete(run.name)
+        await world.until(lambda: world.leases() == [], minutes=30)
+        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
 
 
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
@@ -106,3 +111,27 @@ async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path
         await world.until(lambda: world.leases() == [], minutes=30)
         await world.cycle(minutes=30)
         assert (world.leases(), billing(world)) == ([], []), "the hold keeps the slot empty"
+
+
+async def test_a_fallback_is_used_once_the_slot_was_down_and_left_when_the_auction_pays_again(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "markets": ("vast",),
+        "strategy": "patient",
+        "fallback": Fallback(("dstack",)),
+        "requirements": Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False),
+    }
+    async with running(tmp_path, there=("vast", "dstack"), **changes) as world:
+        began = world.clock.now()
+        for machine_id in world.hosts.hosts:
+            world.hosts.set_host_offline(machine_id, None)
+        await world.until(lambda: bool(world.running()), minutes=60)
+        (lease,) = world.running()
+        assert lease.market == "dstack"
+        assert lease.opened_at - began >= timedelta(minutes=10)
+        for machine_id in world.hosts.hosts:
+            world.hosts.set_host_online(machine_id)
+        await world.until(lambda: [one.market for one in world.leases()] == ["vast"], minutes=24 * 60)
+        assert billing(world) == []
+        assert len([each for each in await world.events("lease.opened") if each.market == "dstack"]) == 1
+        paid = server(world).charged_total() + sum(charge.amount for charge in world.charges("vast"))
+        assert await world.spend() == pytest.approx(paid, rel=0.02)

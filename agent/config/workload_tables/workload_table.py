@@ -84,6 +84,12 @@ class WorkloadTable(Table):
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
     ] = ()
     """Markets on which to rent. Without this key: every market that is configured."""
+    fallback_markets: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["dstack"]])
+    ] = ()
+    """Markets on which to rent only once a slot has been down for `fallback_after`."""
+    fallback_after: Annotated[Span, Field(le=timedelta(days=7), examples=["10m"])] = timedelta(minutes=10)
+    """How long a slot is down before its fallback markets are used."""
     command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """Command that the container runs instead of its own entry point."""
     onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
@@ -255,6 +261,9 @@ class WorkloadTable(Table):
     def _names_each_market_once(self) -> Self:
         if len(set(self.markets)) < len(self.markets):
             raise refused("duplicate", "a market is named twice; keep one")
+        twice = sorted({*self.markets} & {*self.fallback_markets})
+        if twice:
+            raise refused("conflict", f"{twice[0]} is in markets and in fallback_markets; keep one")
         return self
 
     @model_validator(mode="after")

@@ -20,6 +20,14 @@ from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.stall import StallRule
 
 
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Markets that a workload uses only once a slot has been down for `after`."""
+
+    markets: tuple[str, ...] = ()
+    after: timedelta = timedelta(minutes=10)
+
+
 class WorkloadKind(Enum):
     """Whether a workload ends by itself."""
 
@@ -156,6 +164,8 @@ class Workload:
     """The requirements of an offer."""
     markets: tuple[str, ...] = ()
     """The markets on which it may run; empty: any."""
+    fallback: Fallback = Fallback()
+    """The markets that it may use once a slot has been down for a while."""
     slots: int = 1
     """The number of its slots."""
     disk_gb: float = 20.0
@@ -255,8 +265,8 @@ class Workload:
         return self.price_of(model) if self.value_per_hour is None else self.value_per_hour
 
     def may_use(self, market: str) -> bool:
-        """Return whether it may use a market."""
-        return not self.markets or market in self.markets
+        """Return whether it may use a market, at once or as a fallback."""
+        return not self.markets or market in self.markets or market in self.fallback.markets
 
     @property
     def is_probed(self) -> bool:
