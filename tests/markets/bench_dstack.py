@@ -101,6 +101,10 @@ class ServerBench(Bench):
         assert isinstance(world, server.World)
         return world
 
+    async def offers(self, **changes: Any) -> list[Offer]:
+        """Return what is sold on demand, unless the question names tenures."""
+        return await super().offers(**{"tenures": frozenset({Tenure.ON_DEMAND})} | changes)
+
     async def offer(self, **changes: Any) -> Offer:
         return (await self.offers(**changes))[0]
 

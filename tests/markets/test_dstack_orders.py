@@ -46,6 +46,32 @@ def test_an_order_is_pinned_in_every_way() -> None:
     assert told["resources"]["gpu"] == {"count": {"min": 1, "max": 1}, "memory": {"min": 24.0, "max": None}}
 
 
+def test_a_spot_machine_is_ordered_at_most_at_the_price_that_was_listed() -> None:
+    spot = msgspec.structs.replace(OFFERED, host_id=f"{OFFERED.host_id}/spot", ask=None, floor=money.per_hour("0.15"))
+    asked = terms(tenure=Tenure.INTERRUPTIBLE, bid=money.per_hour("0.15"))
+    told = orders.create(spot, asked, LABEL, "gpubid")["configuration"]
+    assert (told["spot_policy"], told["instance_types"]) == ("spot", ["l4-1x"])
+    assert told["max_price"] == pytest.approx(0.15, abs=1e-9)
+    with pytest.raises(market_errors.Rejected):
+        orders.create(spot, ON_DEMAND, LABEL, "gpubid")
+
+
+async def test_a_spot_machine_is_rented_lost_and_told_as_that() -> None:
+    async with dstack_bench() as bench:
+        (offer, *_) = await bench.offers(tenures=frozenset({Tenure.INTERRUPTIBLE}))
+        asked = terms(tenure=Tenure.INTERRUPTIBLE, bid=offer.floor, command="")
+        run_id = await bench.market.rent(offer, asked, LABEL)
+        running = await bench.running(run_id)
+        assert (running.tenure, running.gpu_rate, running.host_id) == (
+            Tenure.INTERRUPTIBLE,
+            offer.floor,
+            offer.host_id,
+        )
+        bench.world.interrupt((await bench.contracts())[0]["machine_id"])
+        (lost,) = await bench.market.instances()
+        assert (lost.state, lost.message) == (InstanceState.OFFLINE, "interrupted by no capacity")
+
+
 def test_variables_ports_login_and_key_go_with_it() -> None:
     told = ordered(
         environment=(("TOKEN", "s3cret"),),

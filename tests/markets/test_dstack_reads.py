@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from agent.decide.pricing import offer_terms
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
+from agent.domain.work.workload import MaxPrice
 from agent.markets import market_errors, tolerant_rows
 from agent.markets.dstack import names, rows, search, states
 from agent.markets.dstack.endings import Endings
@@ -37,6 +39,16 @@ def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
     assert names.pool(offer.host_id) == names.Pool("aws", "us-east-1", "p4d")
 
 
+def test_a_spot_machine_has_a_price_that_is_taken_and_a_pool_of_its_own() -> None:
+    resources = row()["instance"]["resources"] | {"spot": True}
+    plain, spot = offers(row(), row(price=1.5, instance={"name": "p4d", "resources": resources}))[::-1]
+    assert (spot.ask, spot.floor, spot.is_price_taken) == (None, money.per_hour("1.5"), True)
+    assert spot.host_id == f"{plain.host_id}/spot"
+    assert names.pool(spot.host_id) == names.Pool("aws", "us-east-1", "p4d", is_spot=True)
+    bids = offer_terms.Bids(MaxPrice(money.per_hour(9)), 0.0, headroom=1.0, ceiling=1.0)
+    assert [(way.tenure, way.bid) for way in bids(spot)] == [(Tenure.INTERRUPTIBLE, money.per_hour("1.5"))]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -50,7 +62,6 @@ def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
         {"region": ""},
         {"region": "a/b"},
         {"instance": {"name": "p4d", "resources": {"gpus": [], "spot": False}}},
-        {"instance": {"name": "p4d", "resources": {"gpus": [{"name": "A100", "memory_mib": 1}], "spot": True}}},
         {"instance": {"name": "t", "resources": {"gpus": [{"name": "v5", "vendor": "google"}], "spot": False}}},
     ],
     ids=str,
@@ -195,4 +206,6 @@ async def test_offers_of_one_question_are_asked_for_once_a_minute() -> None:
         await bench.simulated.advance(61)
         await bench.offers()
         assert await bench.calls("POST", "/runs/get_plan") == 2
-        assert await bench.offers(tenures=frozenset({Tenure.INTERRUPTIBLE})) == []
+        spot = await bench.offers(tenures=frozenset({Tenure.INTERRUPTIBLE}))
+        assert {one.is_price_taken for one in spot} == {True}
+        assert await bench.calls("POST", "/runs/get_plan") == 2

@@ -121,6 +121,8 @@ async def test_a_fallback_is_used_once_the_slot_was_down_and_left_when_the_aucti
         "requirements": Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False),
     }
     async with running(tmp_path, there=("vast", "dstack"), **changes) as world:
+        # A spot machine would be as cheap as a bid, and stay.
+        server(world).kinds = [kind for kind in server(world).kinds if not kind.is_spot]
         began = world.clock.now()
         for machine_id in world.hosts.hosts:
             world.hosts.set_host_offline(machine_id, None)

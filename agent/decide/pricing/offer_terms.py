@@ -59,15 +59,15 @@ class Bids:
         disk = candidate.disk_rate(self.disk_gb)
         worth = self.max_price.at_speed(candidate.gpu, speed(candidate.dlperf, self.fastest))
         most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
-        return list(self._rising(candidate.floor, most))
+        return list(self._rising(candidate.floor, most, 0.0 if candidate.is_price_taken else self.headroom))
 
     def under(self, markets: frozenset[str], value: UsdPerHour | None) -> "Bids":
         """Return the same bids, as limits in these markets; `value` is what an hour is worth, None: the price."""
         return replace(self, limits=markets, value=value) if markets else self
 
-    def _rising(self, floor: UsdPerHour, most: UsdPerHour) -> Iterator[useful_hour.Way]:
+    def _rising(self, floor: UsdPerHour, most: UsdPerHour, headroom: float) -> Iterator[useful_hour.Way]:
         last = None
-        for share in bidding.ladder(self.headroom):
+        for share in bidding.ladder(headroom):
             bid = bidding.opening(floor, share, most)
             if bid is None or bid == last:
                 return

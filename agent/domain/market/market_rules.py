@@ -23,6 +23,8 @@ class PricePaid(Enum):
 
     BID = "bid"
     """The bid itself."""
+    LISTED = "listed"
+    """The listed price: there are no bids, and what the renter names is the most that it may be."""
     SECOND_PRICE = "second_price"
     """The same price for all winners, at most the bid; a higher bid alone does not cost more."""
 

@@ -38,7 +38,7 @@ from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 
 PLAN_SECONDS = 60.0
 """How long the offers of one question are kept: each plan makes the server ask clouds."""
-NO_BIDS = "gpubid rents at dstack on demand alone"
+NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 
 
 NOWHERE = orders.Bounds()
@@ -72,8 +72,7 @@ class DstackMarket:
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return the pools that may fit, the cheapest first."""
-        is_asked = Tenure.ON_DEMAND in query.tenures and bool(self._terrain.bounds.backends)
-        if not is_asked or await self._fleet.why_unusable():
+        if not self._terrain.bounds.backends or await self._fleet.why_unusable():
             return ()
         return [offer for offer in await self._plan(query) if search.fits(offer, query)][: query.max_rows]
 
@@ -167,15 +166,18 @@ class DstackMarket:
         """Return nothing: the server's own command attaches a shell."""
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return no abilities beyond renting on demand."""
-        return frozenset()
+        """Return the abilities: spot machines, and nothing that changes one that runs."""
+        return frozenset({Capability.INTERRUPTIBLE})
 
     def rules(self) -> MarketRules:
         """Return what is different here from other markets."""
         return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return on demand while the fleet is missing or made otherwise. That nothing is sold at a bid is no news."""
+        """Return on demand, with the reason, while no cloud is there, or the fleet is missing or made otherwise.
+
+        Spot machines are then not there either: one alert is enough.
+        """
         why = self._missing_clouds or self._fleet.last_problem
         return {Tenure.ON_DEMAND: why} if why else {}
 
@@ -275,10 +277,10 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
     """Return a run as an instance of ours: what it got, and what was ordered until it got something."""
     order, job = run.run_spec.configuration, run.latest_job_submission or rows.Submission()
     got = job.job_provisioning_data
-    place = names.pool_of(got.backend, got.region, (got.instance_type or rows.InstanceType()).name) if got else None
+    place = _place(got) if got is not None else None
     place = place or names.ordered(order)
     cards = got.instance_type.resources.gpus if got is not None and got.instance_type is not None else []
-    rate = search.price(got.price if got is not None else order.max_price)
+    rate = search.price(got.price) if got is not None else search.ordered_price(order.max_price)
     model = names.model(cards[0].name) if cards else names.model("")
     disk_gb = (order.resources.disk_gb if order.resources is not None else None) or 0.0
     read = {"gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}
@@ -289,7 +291,7 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         label=names.label(run.name, order.tags),
         host_id=reused or (place.host_id if place is not None else ""),
         owner_id="",
-        tenure=Tenure.ON_DEMAND,
+        tenure=Tenure.INTERRUPTIBLE if place is not None and place.is_spot else Tenure.ON_DEMAND,
         state=where.state,
         gpu=model,
         gpus=len(cards),
@@ -308,6 +310,11 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         may_bill_gpu=where.may_bill,
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
+
+
+def _place(got: rows.Provisioned) -> names.Pool | None:
+    kind = got.instance_type or rows.InstanceType()
+    return names.pool_of(got.backend, got.region, kind.name, is_spot=kind.resources.spot)
 
 
 def _machine(machine: rows.Machine) -> Instance:

@@ -34,6 +34,7 @@ _SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE"}
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 _MOST_SLOT = 9_999
 _PARTS = 3
+_SPOT = "spot"
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -55,6 +56,7 @@ class Pool:
     backend: str
     region: str
     instance_type: str
+    is_spot: bool = False
 
     @property
     def host_id(self) -> str:
@@ -64,19 +66,25 @@ class Pool:
     @property
     def offer_id(self) -> str:
         """The id of the pool's one offer."""
-        return "/".join(part.replace(" ", "+") for part in (self.backend, self.region, self.instance_type))
+        parts = (self.backend, self.region, self.instance_type, *([_SPOT] if self.is_spot else []))
+        return "/".join(part.replace(" ", "+") for part in parts)
 
 
-def pool_of(backend: str | None, region: str | None, instance_type: str | None) -> Pool | None:
+def pool_of(
+    backend: str | None, region: str | None, instance_type: str | None, *, is_spot: bool = False
+) -> Pool | None:
     """Return the pool of a row, or None if a part of it is missing or no name."""
     parts = backend or "", region or "", instance_type or ""
-    return Pool(*parts) if all(_PART.fullmatch(part) for part in parts) else None
+    return Pool(*parts, is_spot) if all(_PART.fullmatch(part) for part in parts) else None
 
 
 def pool(host_id: str) -> Pool | None:
     """Return the pool of a host's id, or None for another id."""
     parts = host_id.removeprefix(host.POOL).replace("+", " ").split("/")
-    return pool_of(*parts) if host.is_pool(host_id) and len(parts) == _PARTS else None
+    is_spot = parts[_PARTS:] == [_SPOT]
+    if not host.is_pool(host_id) or len(parts) != _PARTS + is_spot:
+        return None
+    return pool_of(*parts[:_PARTS], is_spot=is_spot)
 
 
 def run_name(label: str) -> str:
@@ -107,7 +115,9 @@ def is_run_id(run_id: str) -> bool:
 def ordered(order: rows.Configuration) -> Pool | None:
     """Return the pool to which a run was pinned, or None if it was not pinned to one."""
     pinned = [order.backends or [], order.regions or [], order.instance_types or []]
-    return pool_of(*(one[0] for one in pinned)) if all(len(one) == 1 for one in pinned) else None
+    if not all(len(one) == 1 for one in pinned):
+        return None
+    return pool_of(*(one[0] for one in pinned), is_spot=order.spot_policy == _SPOT)
 
 
 def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:

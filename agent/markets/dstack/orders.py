@@ -44,7 +44,7 @@ def question(gpus: int, vram_mb: int, disk_gb: float, fleet: str, most: Bounds) 
             "resources": _resources(gpus, vram_mb, disk_gb),
             "backends": list(most.backends),
             "regions": list(most.regions) or None,
-            **_common(fleet),
+            **_common(fleet, "auto"),
         }
     }
 
@@ -58,7 +58,9 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
     where = names.pool(offer.host_id)
     if where is None:
         raise market_errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of dstack.")
-    if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None or offer.ask is None:
+    most = terms.bid if where.is_spot else offer.ask
+    tenure = Tenure.INTERRUPTIBLE if where.is_spot else Tenure.ON_DEMAND
+    if most is None or terms.tenure is not tenure or (terms.bid is not None) is not where.is_spot:
         raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
     if terms.network_volume or terms.template:
         raise market_errors.Rejected("invalid_args", "dstack knows no network volume or template of another market.")
@@ -78,9 +80,9 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
         "backends": [where.backend],
         "regions": [where.region],
         "instance_types": [where.instance_type],
-        "max_price": dollars(offer.ask),
+        "max_price": dollars(most),
         "tags": {names.TAG: label},
-        **_common(fleet),
+        **_common(fleet, "spot" if where.is_spot else "on-demand"),
     }
     key = {"ssh_key_pub": terms.ssh_keys[0]} if terms.ssh_keys else {}
     return {"run_name": name, "configuration": configuration, **key}
@@ -106,9 +108,9 @@ def dollars(rate: UsdPerHour) -> float:
     return math.nextafter(rate.micros / money.MICROS, math.inf)
 
 
-def _common(fleet: str) -> Mapping[str, Any]:
+def _common(fleet: str, spot_policy: str) -> Mapping[str, Any]:
     return {
-        "spot_policy": "on-demand",
+        "spot_policy": spot_policy,
         "retry": False,
         "idle_duration": 0,
         "fleets": [fleet],

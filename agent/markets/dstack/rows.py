@@ -107,6 +107,7 @@ class Configuration(msgspec.Struct):
     regions: list[str] | None = None
     instance_types: list[str] | None = None
     max_price: float | None = None
+    spot_policy: str | None = None
     tags: dict[str, str] | None = None
     resources: Asked | None = None
 

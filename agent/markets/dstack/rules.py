@@ -4,11 +4,11 @@ from agent.domain.market.market_rules import MarketRules, Places, PricePaid, Set
 
 RULES = MarketRules(
     places=Places.POOLS,
-    price_paid=PricePaid.BID,
+    price_paid=PricePaid.LISTED,
     can_pause=False,
     survives=Survives.NOTHING,
     settlement=Settlement.ARREARS,
     sells_on_demand=True,
     starts_by_itself=False,
 )
-"""Capacity on demand at listed prices. A lost machine is gone with its disk, and each cloud sends a bill of its own."""
+"""Capacity at listed prices, on demand or spot. A lost machine is gone with its disk; each cloud sends its own bill."""

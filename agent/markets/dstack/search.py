@@ -6,6 +6,7 @@ from datetime import datetime
 from agent.domain import money
 from agent.domain.market import card_memory
 from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import text
 from agent.markets.dstack import figures, names, rows
@@ -21,9 +22,8 @@ def offers(found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datet
     """Return the readable offers that can be rented, the cheapest first, each pool once."""
     made = [_offer(row, seen_at) for row in found if row.backend in backends and row.availability in _FREE]
     by_id: dict[str, Offer] = {}
-    for offer in sorted(
-        (one for one in made if one is not None), key=lambda one: (one.ask or money.FREE, one.offer_id)
-    ):
+    known = [one for one in made if one is not None]
+    for offer in sorted(known, key=lambda one: (one.ask or one.floor or money.FREE, one.offer_id)):
         by_id.setdefault(offer.offer_id, offer)
     return list(by_id.values())
 
@@ -42,7 +42,8 @@ def fits(offer: Offer, asked: OfferQuery) -> bool:
         and not wants.network_volume
         and (not asked.host_ids or offer.host_id in asked.host_ids)
         and (not asked.offer_ids or offer.offer_id in asked.offer_ids)
-        and (most is None or (offer.ask is not None and offer.ask <= most))
+        and (most is None or (offer.ask or offer.floor or most) <= most)
+        and (Tenure.INTERRUPTIBLE if offer.is_price_taken else Tenure.ON_DEMAND) in asked.tenures
     )
 
 
@@ -53,10 +54,16 @@ def price(dollars: float | None) -> UsdPerHour | None:
     return money.per_hour_up(dollars)
 
 
+def ordered_price(dollars: float | None) -> UsdPerHour | None:
+    """Return the rate that an order was made with, which `orders.dollars` rounded up by less than a micro-dollar."""
+    return price(None if dollars is None else round(dollars, 6))
+
+
 def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
-    where, gpus = names.pool_of(row.backend, row.region, row.instance.name), row.instance.resources.gpus
-    ask = price(row.price)
-    if where is None or ask is None or not gpus or row.instance.resources.spot:
+    gpus, is_spot = row.instance.resources.gpus, row.instance.resources.spot
+    where = names.pool_of(row.backend, row.region, row.instance.name, is_spot=is_spot)
+    listed = price(row.price)
+    if where is None or listed is None or not gpus:
         return None
     if len({gpu.name for gpu in gpus}) > 1 or (gpus[0].vendor or "") in _OF_NOBODY:
         return None
@@ -79,13 +86,14 @@ def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
         disk_gb=max(0, disk.size_mib) / figures.MB_PER_GB if disk is not None else 0.0,
-        ask=ask,
-        floor=None,
+        ask=None if is_spot else listed,
+        floor=listed if is_spot else None,
         storage_micros_per_gb_month=0,
         traffic_down_micros_per_gb=0,
         traffic_up_micros_per_gb=0,
         ends_at=None,
         seen_at=seen_at,
         is_datacenter=True,
+        is_price_taken=is_spot,
         keeps_disk=False,
     )

@@ -24,6 +24,12 @@ ASSUMED_CENTS = assumed(
     {("cloudrift", "L40S"): 88, ("cloudrift", "RTX4090"): 69},
     "the same for a cloud that the comparison does not list: as another cloud in it",
 )
+SPOT_CENTS = recorded(
+    "DSTACK_SPOT_CENTS", {("aws", "A100"): 150}, "cents of one GPU and hour of a spot machine, as above", _PRICES
+)
+SPOT_SHARE = assumed("DSTACK_SPOT_SHARE", 0.45, "price of another cloud's spot machine over that on demand")
+SPOT_CLOUDS = assumed("DSTACK_SPOT_CLOUDS", ("aws", "cloudrift"), "clouds that rent spot machines")
+SPOT_LOSSES_PER_HOUR = assumed("DSTACK_SPOT_LOSSES_PER_HOUR", 0.04, "losses of a spot machine where others rent too")
 GIVES_UP_SECONDS = recorded(
     "DSTACK_GIVES_UP_SECONDS", 900.0, "after which the server calls a machine terminated that it could not end", _SERVER
 )

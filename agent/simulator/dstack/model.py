@@ -30,6 +30,7 @@ class Kind:
     memory_gb: int
     count: int
     cents: int
+    is_spot: bool = False
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -51,7 +51,7 @@ class Side(ServedMarket):
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
         """Yield what the types with free machines cost."""
         for kind in self.world.kinds:
-            if kind.count == gpus and self.world.free(kind):
+            if kind.count == gpus and not kind.is_spot and self.world.free(kind):
                 yield Ask(
                     kind.gpu,
                     gpus,

@@ -29,7 +29,7 @@ def _run(run: Run) -> dict[str, Any]:
         "gpu": machine.kind.gpu if machine is not None else None,
         "num_gpus": machine.kind.count if machine is not None else 0,
         "region": machine.kind.region if machine is not None else None,
-        "is_bid": False,
+        "is_bid": machine is not None and machine.kind.is_spot,
         "bid": None,
         "price": machine.kind.cents / 100 if machine is not None else 0.0,
         "status": run.status,

@@ -5,6 +5,7 @@
 3. Nothing here knows the server's routes; times are epoch seconds, prices cents per hour.
 """
 
+import dataclasses
 import math
 import random
 import uuid
@@ -24,6 +25,7 @@ from agent.simulator.market_model import Charge, Container, Refusal
 FIRST_NUMBER = 70_000_001  # apart from the numbers of the other markets
 FIRST_MACHINE = 17_000_001
 FLEET = "gpubid"
+_HOUR = 3600.0
 
 
 def kinds() -> Iterator[Kind]:
@@ -32,7 +34,11 @@ def kinds() -> Iterator[Kind]:
         for region in assumed_figures.REGIONS[backend]:
             for count in assumed_figures.COUNTS:
                 name = f"{gpu.lower()}-{count}x"
-                yield Kind(backend, region, name, gpu, assumed_figures.MEMORY_GB[gpu], count, cents * count)
+                kind = Kind(backend, region, name, gpu, assumed_figures.MEMORY_GB[gpu], count, cents * count)
+                yield kind
+                if backend in assumed_figures.SPOT_CLOUDS:
+                    each = assumed_figures.SPOT_CENTS.get((backend, gpu), round(cents * assumed_figures.SPOT_SHARE))
+                    yield dataclasses.replace(kind, cents=each * count, is_spot=True)
 
 
 class World:
@@ -176,6 +182,13 @@ class World:
             run.machine.is_gone = True
             self._end(run, "instance_unreachable", "")
 
+    def interrupt(self, machine_id: int) -> None:
+        """Let a cloud take a spot machine back; one that is back already stays so."""
+        run = self._on(machine_id)
+        if run.machine is not None and run.machine.ended is None:
+            self._take_back(run)
+            self._end(run, "interrupted_by_no_capacity", "")
+
     def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
         """Let image pulls fail, of one run (by its number in the truth) or of all, until calm_pulls."""
         self.containers.fail(None if contract_id is None else self._numbered(contract_id), probability)
@@ -213,6 +226,8 @@ class World:
         self._step(run, "provisioning", "provisioning")
         self._reckon(run)
         self._after(run, assumed_figures.BOOT_SECONDS, self._boot)
+        if kind.is_spot and self.climate.demand.arrivals > 0:
+            self._timeline.put(self.now + self._stay(), lambda: self.interrupt(machine.machine_id))
 
     def _boot(self, run: Run) -> None:
         if run.machine is not None and run.machine.ended is None:
@@ -295,12 +310,17 @@ class World:
             and (count.get("min") or 0) <= kind.count <= (count.get("max") or kind.count)
             and kind.memory_gb >= (memory.get("min") or 0)
             and kind.cents / 100 <= most
+            and order.get("spot_policy", "on-demand") in ("auto", "spot" if kind.is_spot else "on-demand")
         ]
         is_there = _fleet_of(order) in self.fleets
         return sorted(found if is_there else [], key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))
 
     def _chosen(self, order: Mapping[str, Any]) -> Kind | None:
         return next((kind for kind in self.offered(order) if self.free(kind)), None)
+
+    def _stay(self) -> float:
+        """Return how long a cloud leaves a spot machine to its renter, seconds."""
+        return self._dice.expovariate(assumed_figures.SPOT_LOSSES_PER_HOUR / _HOUR)
 
     def _step(self, run: Run, status: str, job: str) -> None:
         run.status, run.job_status, run.processed = status, job, self.now

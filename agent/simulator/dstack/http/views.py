@@ -68,7 +68,7 @@ def instance_type(kind: Kind, disk_gb: float) -> dict[str, Any]:
             "cpus": 8 * kind.count,
             "memory_mib": 64 * _MIB * kind.count,
             "gpus": [dict(gpu) for _ in range(kind.count)],
-            "spot": False,
+            "spot": kind.is_spot,
             "disk": {"size_mib": int(disk_gb * _MIB)},
             "cpu_arch": "x86",
             "description": "",
