@@ -1,5 +1,9 @@
 """The record of dstack: which clouds may be named, and what `gpubid doctor` finds missing, in its order."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -38,3 +42,39 @@ async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_
 def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:
     assert MINE.model_copy(update={"fleet": "other"}).on_simulated_market().fleet == "gpubid"
     assert RECORD.options is DstackOptions
+
+
+ELSEWHERE = """\
+[markets.vast]
+url = "http://127.0.0.1:9"
+credential_file = "key"
+[limits]
+max_price_per_instance_hour = 1.0
+max_fleet_per_hour = 2.0
+max_per_day = 10.0
+max_per_month = 100.0
+max_instances = 2
+[workloads.train]
+image = "ubuntu"
+max_price = 0.5
+strategy = "patient"
+"""
+PLAN = """\
+import sys
+from typer.testing import CliRunner
+from agent.cli.main import app
+ran = CliRunner().invoke(app, ["plan"])
+print(ran.output)
+print("modules:", *sorted(name for name in sys.modules if "dstack" in name))
+"""
+
+
+def test_without_its_table_only_its_records_are_imported(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(ELSEWHERE)
+    (tmp_path / "key").write_text("made-up")
+    (tmp_path / "key").chmod(0o600)
+    ran = subprocess.run([sys.executable, "-c", PLAN], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "vast" in ran.stdout
+    (told,) = [line for line in ran.stdout.splitlines() if line.startswith("modules:")]
+    records = {"dstack", "rules", "vendor_record", "climate_table"}
+    assert {name.rsplit(".", 1)[1] for name in told.split()[1:]} <= records
