@@ -10,6 +10,7 @@ import pytest
 
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.record.lease import Bills
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Fallback, Requirements
 from agent.markets.dstack.vendor_record import DstackOptions
@@ -102,6 +103,34 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         server(world).delete(run.name)
         await world.until(lambda: world.leases() == [], minutes=30)
         assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+
+
+async def test_a_server_that_is_away_for_an_hour_loses_nothing_and_rents_nothing_twice(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 3600}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.cycle(minutes=70)
+        assert [lease.instance_id for lease in world.running()] == [run.uuid]
+        assert [each.uuid for each in billing(world)] == [run.uuid]
+        assert await world.events("lease.interrupted") == []
+        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+
+
+async def test_an_end_while_the_server_was_away_is_not_believed(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 600}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.cycle(minutes=2)
+        server(world).stop(run.name)
+        await world.cycle(minutes=30)
+        assert billing(world) == []
+        (lease,) = world.leases()
+        assert (lease.instance_id, lease.bills) == (run.uuid, Bills.GPU_AND_DISK)
+        assert await world.spend() > server(world).charged_total()
 
 
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
