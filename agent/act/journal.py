@@ -32,7 +32,7 @@ from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
-from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.decision import GONE, KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import LedgerError
@@ -282,7 +282,7 @@ class Journal:
         elif isinstance(decision, Pause):
             await market.pause(decision.lease.instance_id)
         elif isinstance(decision, Release):
-            await market.release(decision.lease.instance_id)
+            await market.release(decision.lease.instance_id, is_gone=decision.reason.code == GONE)
         return intent.instance_id, True
 
     async def _confirmed(

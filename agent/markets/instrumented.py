@@ -72,10 +72,10 @@ class Instrumented:
         async with self._observed("pause"):
             await self._market.pause(instance_id)
 
-    async def release(self, instance_id: str) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """End for good."""
         async with self._observed("release"):
-            await self._market.release(instance_id)
+            await self._market.release(instance_id, is_gone=is_gone)
 
     async def account(self) -> Account:
         """Return the account."""

@@ -165,8 +165,11 @@ class Market(Protocol):
         """Stop, keep the disk, cancel a queued start. Raises: as `rebid`."""
         ...
 
-    async def release(self, instance_id: str) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """End for good; also returns if the market says that the instance is already gone.
+
+        `is_gone` is the word of a person who has looked where the machine is billed: nothing of it is left. A market
+        whose own word proves an end needs none.
 
         Raises: Throttled, Unauthorized, Ambiguous.
         """

@@ -71,6 +71,7 @@ class _Said(msgspec.Struct):
     slots: int | None = None
     keep_disks: bool = False
     leases: list[str] | None = None
+    is_gone: bool = False
 
     def order(self) -> Order:
         """Return the order.
@@ -82,7 +83,8 @@ class _Said(msgspec.Struct):
             raise ValueError("seconds")
         span = timedelta(seconds=self.seconds) if self.seconds is not None else None
         leases = tuple(self.leases) if self.leases is not None else None
-        return Order(self.verb, self.target, span, self.into or "", self.hours, self.slots, self.keep_disks, leases)
+        told = (self.into or "", self.hours, self.slots, self.keep_disks, leases, self.is_gone)
+        return Order(self.verb, self.target, span, *told)
 
 
 class OperatorSocket:

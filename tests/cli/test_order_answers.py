@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 from typer.testing import CliRunner
@@ -15,6 +18,8 @@ from typer.testing import CliRunner
 from agent.cli import main
 from agent.cli.ordering import confirmation
 from agent.cli.shared import daemon_socket
+from agent.domain.work.order import Order
+from agent.web import operator_socket
 from tests.support import programs
 
 IN_DOUBT = {
@@ -159,3 +164,19 @@ async def daemon_that_says(
         yield taken
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Order("release", "train/0", is_gone=True),
+        Order("adopt", "7", into="train/1"),
+        Order("kill", "fleet:all", keep_disks=True, leases=("vast-1",)),
+        Order("progress", "train", hours=12.5),
+        Order("demand", "train", timedelta(hours=1), slots=3),
+    ],
+    ids=lambda given: given.verb,
+)
+def test_an_order_arrives_whole_at_the_socket(given: Order) -> None:
+    said = msgspec.convert(json.loads(json.dumps(daemon_socket.body(given))), operator_socket._Said)
+    assert said.order() == given

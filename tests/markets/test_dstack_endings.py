@@ -115,6 +115,17 @@ async def test_a_machine_that_the_server_gave_up_goes_on_counting() -> None:
         await stop(bench, run_id)
         assert await bench.calls("POST", "/runs/delete") == 0
         assert (await bench.simulated.truth())["billing_now"] == [run_id], "and it does bill"
+        await bench.market.release(run_id, is_gone=True)
+        assert [one.label for one in await listed(bench)] == [], "its machine has no word of its own left"
+
+
+async def test_a_persons_word_ends_no_run_that_is_active() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        with pytest.raises(market_errors.Ambiguous):
+            await bench.market.release(run_id, is_gone=True)
+        assert await bench.calls("POST", "/runs/delete") == 0
 
 
 @pytest.mark.parametrize("gap", ["restart", "silence", "cloud"])

@@ -98,11 +98,14 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         await world.cycle(minutes=120)
         assert [lease.instance_id for lease in world.leases()] == [run.uuid]
         assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
-        # A person ends it at the cloud, and deletes the run on the server's page.
+        # A person ends it at the cloud, and says so.
         server(world).set_host_gone(run.host.machine_id)
-        server(world).delete(run.name)
+        await world.cycle(minutes=5)
+        assert len(world.leases()) == 1
+        await world.app.say(Order("release", "train/0", is_gone=True), "a person")
         await world.until(lambda: world.leases() == [], minutes=30)
-        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+        assert server(world).runs[run.uuid].is_deleted
+        assert await world.spend() == pytest.approx(server(world).charged_total() + 0.06, abs=0.03)
 
 
 async def test_a_server_that_is_away_for_an_hour_loses_nothing_and_rents_nothing_twice(tmp_path: Path) -> None:

@@ -68,10 +68,13 @@ def release(
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     yes: confirmation.YesOption = False,
+    is_gone: Annotated[
+        bool, typer.Option("--gone", help="You have looked where it is billed, and nothing of it is left.")
+    ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """End leases for good, with their disks. The daemon fills a slot again if the configuration still has it."""
-    orders = [Order("release", target) for target in targets]
+    orders = [Order("release", target, is_gone=is_gone) for target in targets]
     order_sending.give(orders, config, as_json=as_json, yes=yes)
 
 

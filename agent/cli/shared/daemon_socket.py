@@ -80,6 +80,7 @@ def body(given: Order) -> dict[str, Any]:
         "slots": given.slots,
         "keep_disks": given.keep_disks,
         "leases": given.leases,
+        "is_gone": given.is_gone,
     }
 
 

@@ -20,7 +20,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
-from agent.domain.work.decision import Hold, Pause, Release
+from agent.domain.work.decision import GONE, Hold, Pause, Release
 
 
 def endings(
@@ -111,7 +111,11 @@ def _one_a_lease(due: Iterable[Pause | Release]) -> list[Pause | Release]:
 
 def is_of_person(order: Pause | Release) -> bool:
     """Return whether a person ends a lease, or its work is done."""
-    return _code(order) in {"ordered", *(operator_holds.PAST[word] for word in (Word.PAUSE, Word.DONE, Word.KILL))}
+    return _code(order) in {
+        "ordered",
+        GONE,
+        *(operator_holds.PAST[word] for word in (Word.PAUSE, Word.DONE, Word.KILL)),
+    }
 
 
 def is_of_cap(order: Pause | Release) -> bool:

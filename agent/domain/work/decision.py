@@ -11,6 +11,8 @@ from agent.domain.slot import Slot
 
 SPARE = "spare_not_worth"
 """The code of the reason why a spare slot is left empty, or is released."""
+GONE = "gone"
+"""The code of the reason why a person ends a lease of which nothing is left."""
 WAITS = "waits_for_capacity"
 """The code of the reason why a slot has no lease for now, or releases it: waiting is cheaper."""
 

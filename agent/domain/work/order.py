@@ -45,6 +45,9 @@ class Order:
     """The leases that were shown to the person who agreed. If others are open, nothing is done. None: nobody was
     asked."""
 
+    is_gone: bool = False
+    """Whether a release is of something of which, as the person has seen, nothing is left."""
+
     @property
     def is_of_everything(self) -> bool:
         """Whether it stops all spending, or ends such a stop."""

@@ -117,14 +117,15 @@ class DstackMarket:
         await self._run(instance_id)
         raise market_errors.Rejected("wrong_state", "A run at dstack cannot be paused; release it.")
 
-    async def release(self, instance_id: str) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """Stop a run, or delete one that is over; also returns if it is gone.
 
-        A stop that the server takes is no end yet: until the machine is proven gone, each release is Ambiguous.
+        A stop that the server takes is no end yet: until the machine is proven gone, or a person says so of a run that
+        has ended, each release is Ambiguous.
         """
         try:
             run = await self._run(instance_id)
-            if run.id in self._over:
+            if run.id in self._over or (is_gone and run.status in states.FINISHED):
                 await self._client.delete(run.name)
                 return
             if run.status not in states.FINISHED:

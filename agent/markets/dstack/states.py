@@ -30,8 +30,8 @@ _NEVER_RAN = frozenset(
 )
 _IMAGE = "creating_container_error"
 UNPROVEN = (
-    "dstack calls its machine terminated, and nobody watched the end: look at the console of its cloud; if it is gone, "
-    "delete the run {name} on dstack's own page"
+    "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud, "
+    "and if it is gone, `gpubid release SLOT --gone`"
 )
 
 

@@ -112,8 +112,9 @@ class AuctionMarket:
         self._note_stop(bid)
         self.world.desk.pause(bid)
 
-    async def release(self, instance_id: str) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """End for good."""
+        del is_gone
         bid = self.world.bids.get(instance_id)
         if bid is not None:
             self._note_stop(bid)
