@@ -52,6 +52,8 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
         "runpod_key",
         "mithril_url",
         "mithril_key",
+        "dstack_url",
+        "dstack_key",
         "control_url",
     }
     offers, headers = fetch(f"{urls['vast_url']}/api/v0/bundles/?q=%7B%7D")
@@ -63,6 +65,7 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
     assert fetch(f"{urls['runpod_url']}/v2/pods", urls["runpod_key"])[0]["pods"] == []
     assert fetch(f"{urls['mithril_url']}/v2/spot/bids", urls["mithril_key"])[0]["data"] == []
     truth, _ = fetch(f"{urls['control_url']}/truth")
+    assert truth["dstack"]["contracts"] == []
     assert truth["contracts"] == truth["runpod"]["contracts"] == truth["mithril"]["contracts"] == []
     program.send_signal(number)
     out, err = program.communicate(timeout=PATIENCE_SECONDS)
