@@ -21,7 +21,7 @@ def machine(status: str, backend: str | None = "aws") -> rows.Machine:
 def gone(looks: list[tuple[float, str]], clouds: frozenset[str] = CLOUDS) -> bool:
     """Return whether a machine is proven gone after looks at these seconds."""
     endings = Endings()
-    for at, status in looks:
+    for at, status in [*looks, (looks[-1][0] + 30, looks[-1][1])]:
         endings.look([machine(status)], clouds, at)
     return endings.is_gone(machine(looks[-1][1]))
 
@@ -58,9 +58,16 @@ def test_a_machine_that_is_whole_again_may_be_watched_anew() -> None:
     assert gone([(0, "terminating"), (30, "busy"), (60, "terminated")])
 
 
-def test_what_no_cloud_ever_gave_is_gone() -> None:
-    assert Endings().is_gone(machine("terminated", backend=None))
-    assert not Endings().is_gone(machine("pending", backend=None))
+def test_one_wrong_word_proves_nothing() -> None:
+    endings = Endings()
+    for at, status in enumerate(("busy", "terminated", "terminating", "terminated")):
+        endings.look([machine(status)], CLOUDS, at)
+        assert not endings.is_gone(machine(status))
+    endings.look([machine("terminated")], CLOUDS, 4)
+    assert endings.is_gone(machine("terminated"))
+    endings.look([machine("terminating")], CLOUDS, 5)
+    assert not endings.is_gone(machine("terminating"))
+    assert not Endings().is_gone(machine("terminated", backend=None))
 
 
 async def stop(bench: ServerBench, run_id: str) -> None:
@@ -151,6 +158,39 @@ async def test_an_end_that_nobody_could_watch_goes_on_counting(gap: str) -> None
         assert (left.state, left.bills_gpu) == (InstanceState.UNKNOWN, True)
         if gap == "restart":
             await market.close()
+
+
+async def test_a_run_that_is_called_deleted_counts_while_its_machine_is_there() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await listed(bench)
+        (run,) = bench.world.live_contracts()
+        run.is_deleted = True
+        (shown,) = await listed(bench)
+        assert (shown.instance_id, shown.state, shown.bills_gpu) == (run_id, InstanceState.RUNNING, True)
+        assert (await bench.market.instance(run_id)).bills_gpu
+        await stop(bench, run_id)
+        await looked(bench, 240)
+        assert await listed(bench) == []
+        await bench.market.release(run_id)
+
+
+async def test_without_a_fleet_as_for_a_kill_by_label_all_machines_are_watched() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        url = bench.simulated.simulator.url("dstack")
+        bare = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=dstack.Terrain())
+        await bare.instances()
+        with pytest.raises(market_errors.Ambiguous):
+            await bare.release(run_id)
+        for _ in range(8):
+            await bench.simulated.advance(30.0)
+            await bare.instances()
+        await bare.release(run_id)
+        assert list(await bare.instances()) == []
+        await bare.close()
 
 
 async def test_a_lost_machine_is_offline_and_bills_until_it_is_gone() -> None:

@@ -1,8 +1,9 @@
 """Whether a machine that the server calls terminated is gone at its cloud.
 
 The server writes `terminated` also where it gave up: after 15 minutes of failed tries, and at once where the cloud has
-left the project. So the word is believed only of a machine whose end we watched, and whose cloud was there all the
-while. Any other one counts as billing until a person has looked at the cloud's console and deleted the run.
+left the project. So the word is believed only of a machine whose end we watched, whose cloud was there all the while,
+and of which two looks in a row say it. Any other one counts as billing until a person has looked at the console of its
+cloud and said that it is gone.
 
 The memory is of this process: what ended while nobody looked is not believed either.
 """
@@ -26,6 +27,8 @@ class _Watched:
     whole_at: float | None = None
     looked_at: float = 0.0
     was_missed: bool = False
+    ended_at: float | None = None
+    """The first look of those in a row that call it terminated, if it came in time."""
     is_gone: bool = False
 
 
@@ -44,17 +47,22 @@ class Endings:
             self._note(machine, machine.backend in backends, now)
 
     def is_gone(self, machine: rows.Machine) -> bool:
-        """Return whether a machine is proven gone. One that no cloud ever gave is."""
+        """Return whether a machine is proven gone."""
         seen = self._watched.get(machine.id)
-        return (seen is not None and seen.is_gone) or (machine.status == TERMINATED and not machine.backend)
+        return seen is not None and seen.is_gone
 
     def _note(self, machine: rows.Machine, has_cloud: bool, now: float) -> None:  # noqa: FBT001 - one caller
         seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
         had_gap, seen.looked_at = now - seen.looked_at > LONGEST_GAP_SECONDS, now
+        if machine.status != TERMINATED:
+            seen.ended_at, seen.is_gone = None, False
         if machine.status not in {TERMINATING, TERMINATED}:
             seen.whole_at, seen.was_missed = now, False
             return
         seen.was_missed = seen.was_missed or had_gap or not has_cloud
-        is_watched = seen.whole_at is not None and not seen.was_missed
-        if machine.status == TERMINATED and is_watched and now - (seen.whole_at or 0.0) <= LATEST_SECONDS:
+        if machine.status != TERMINATED:
+            return
+        if seen.ended_at is not None:
             seen.is_gone = True
+        elif seen.whole_at is not None and not seen.was_missed and now - seen.whole_at <= LATEST_SECONDS:
+            seen.ended_at = now

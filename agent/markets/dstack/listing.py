@@ -45,8 +45,8 @@ class Listing:
         """
         machines = await self._machines()
         runs = await _pages(self._client.runs, rows.runs, _after_run, client.PAGE_RUNS, "runs")
-        runs = [run for run in reversed(runs) if not run.deleted]
-        await self._learn(machines, runs)
+        runs.reverse()
+        await self._learn(machines, [run for run in runs if not run.deleted])
         return self._joined(tuple(runs), machines)
 
     async def of_run(self, run: rows.Run) -> Listed:
@@ -56,9 +56,9 @@ class Listing:
         return self._joined((run,), (one for one in machines if self._run_of.get(one.id) == run.name))
 
     async def _machines(self) -> list[rows.Machine]:
-        """Return the machines of our fleet, the oldest first; a deleted fleet's machines keep its name."""
+        """Return the machines of our fleet, the oldest first; of all fleets if none is named, as in a kill by label."""
         found = await _pages(self._client.machines, rows.machines, _after_machine, client.PAGE_MACHINES, "machines")
-        return [machine for machine in reversed(found) if machine.fleet_name == self._fleet]
+        return [machine for machine in reversed(found) if self._fleet in {"", machine.fleet_name}]
 
     def _joined(self, runs: tuple[rows.Run, ...], machines: Iterable[rows.Machine]) -> Listed:
         by_run: dict[str, list[rows.Machine]] = {}
@@ -66,7 +66,6 @@ class Listing:
         without = []
         for machine in machines:
             name = self._run_of.get(machine.id, "")
-            # A person may have deleted a run whose machine is still there.
             if name in known:
                 by_run.setdefault(name, []).append(machine)
             else:

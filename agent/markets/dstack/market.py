@@ -68,6 +68,7 @@ class DstackMarket:
         self._fleet = fleets.Fleet(endpoints, clock, terrain.fleet)
         self._planned: dict[tuple[int, int, float], tuple[float, list[Offer]]] = {}
         self._over: set[str] = set()
+        self._deleted: set[str] = set()
         self._missing_clouds = ""
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
@@ -84,7 +85,9 @@ class DstackMarket:
         self._endings.look(machines, backends, self._clock.monotonic())
         standing = {run.id: self._standing(run, listed) for run in listed.runs}
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
-        found = [_instance(run, standing[run.id], listed) for run in listed.runs if _may_matter(run, standing[run.id])]
+        self._deleted = {run.id for run in listed.runs if run.deleted and _is_there(run, listed)}
+        mattering = [run for run in listed.runs if run.id in self._deleted or _may_matter(run, standing[run.id])]
+        found = [_instance(run, standing[run.id], listed) for run in mattering]
         alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
         return [*found, *map(_machine, alone)]
 
@@ -92,6 +95,8 @@ class DstackMarket:
         """Return one run."""
         run = await self._run(instance_id)
         listed = await self._listing.of_run(run)
+        if run.deleted and not _is_there(run, listed):
+            raise market_errors.NotFound(f"dstack says that run {run.name} was deleted.")
         return _instance(run, self._standing(run, listed), listed)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
@@ -127,6 +132,8 @@ class DstackMarket:
             run = await self._run(instance_id)
             if run.id in self._over or (is_gone and run.status in states.FINISHED):
                 await self._client.delete(run.name)
+                return
+            if run.deleted and run.id not in self._deleted:
                 return
             if run.status not in states.FINISHED:
                 await self._client.stop(run.name)
@@ -221,7 +228,7 @@ class DstackMarket:
             raise market_errors.Unreachable(f"nothing was sent to dstack: {error}") from None
 
     async def _run(self, run_id: str) -> rows.Run:
-        """Return a run. Raises: NotFound, also for a deleted one and for an id that no run can have."""
+        """Return a run, also a deleted one. Raises: NotFound, also for an id that no run can have."""
         if not names.is_run_id(run_id):
             # So that an unknown token is told as such here too.
             await self._client.project()
@@ -229,8 +236,6 @@ class DstackMarket:
         run = rows.run(await self._client.run(run_id))
         if run.id != run_id:
             raise market_errors.Malformed(f"dstack answered another run than {run_id}.")
-        if run.deleted:
-            raise market_errors.NotFound(f"dstack says that run {run.name} was deleted.")
         return run
 
     def _standing(self, run: rows.Run, listed: listing.Listed) -> states.Standing:
@@ -266,6 +271,11 @@ def _submitted(raw: bytes, name: str) -> str:
     if run.name != name or not names.is_run_id(run.id):
         raise market_errors.Ambiguous("dstack answered an order with a run of another name; its listing shows ours.")
     return run.id
+
+
+def _is_there(run: rows.Run, listed: listing.Listed) -> bool:
+    """Return whether a machine of a run is there: a deleted run may still cost something."""
+    return any(machine.status != endings.TERMINATED for machine in listed.machines.get(run.name, ()))
 
 
 def _may_matter(run: rows.Run, where: states.Standing) -> bool:
