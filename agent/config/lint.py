@@ -6,7 +6,7 @@ Invariants:
 
 import difflib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -14,9 +14,11 @@ from agent.config import problems
 from agent.config.settings import Config
 from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
+from agent.domain.market.market_rules import Survives
 from agent.domain.money import FREE, Usd, UsdPerHour
 from agent.domain.work.workload import CheckpointPlace, Workload
 from agent.markets import registered_markets
+from agent.markets.market_record import MarketRecord
 
 DEAR_TIMES = 10
 """A price of more than this many times the market's lowest for the same card is probably a slip."""
@@ -199,6 +201,25 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
         sentence = f"{' and '.join(without)} mounts no network volume: nothing is rented there"
         mounting = [record.name for record in registered_markets.installed().values() if record.mounts_volumes]
         yield Finding(f"{name}.network_volume", sentence, f"write markets = {json.dumps(mounting)}")
+    yield from _means(work, name, records)
+
+
+def _means(work: Workload, name: str, records: Sequence[MarketRecord]) -> Iterator[Finding]:
+    """Find markets that lack what the work lives by: ports from outside, or a disk that outlives a loss."""
+    closed = [record.name for record in records if work.ports and not record.opens_ports]
+    if closed:
+        what = "nothing is rented there" if work.ready.needs_port else "a slot there is not in /services"
+        sentence = f"{' and '.join(closed)} opens no ports to the outside: {what}"
+        yield Finding(
+            f"{name}.ports", sentence, "name the other markets in `markets`, or let a log line tell readiness"
+        )
+    is_kept = work.checkpoint.place is CheckpointPlace.DISK and not work.may_lose_disk
+    lost = [record.name for record in records if is_kept and record.rules.survives is Survives.NOTHING]
+    if lost:
+        sentence = (
+            f"{' and '.join(lost)} keeps no disk of a lost instance: nothing is rented there with checkpoints on it"
+        )
+        yield Finding(f"{name}.checkpoint.at", sentence, 'write at = "remote", or may_lose_disk = true')
 
 
 def _is_place(name: str) -> bool:

@@ -229,6 +229,8 @@ class MarketRecord:
     """Whether its offers say whether a host is in a data centre."""
     mounts_volumes: bool = False
     """Whether its instances can mount a network volume of the account."""
+    opens_ports: bool = True
+    """Whether the ports of its containers can be reached from outside."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
     instance_key: InstanceKey | None = None

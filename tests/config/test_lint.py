@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from agent.config import lint, loading
 from agent.config.settings import Config
 from agent.domain import money
 from agent.domain.market import card_memory, gpu
+from agent.domain.market.market_rules import Survives
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.markets import registered_markets
 from agent.simulator.runpod import places as runpod_places
 from agent.simulator.vast import places as vast_places
@@ -123,6 +126,20 @@ def test_a_market_that_tells_no_data_centre_is_named_before_anything_waits_for_i
     monkeypatch.setattr(registered_markets, "record", lambda _: silent)
     (found,) = told(asks)
     assert "datacenter: vast does not tell whether a host is in a data centre: nothing is rented there" in found
+
+
+def test_a_market_without_ports_or_lasting_disks_is_named_before_anything_waits_for_it(
+    good: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work,) = good.workloads
+    served = replace(good, workloads=(replace(work, ports=(8000,), checkpoint=Checkpoint(place=CheckpointPlace.DISK)),))
+    assert told(served) == []
+    vast = registered_markets.record("vast")
+    bare = replace(vast, opens_ports=False, rules=structs.replace(vast.rules, survives=Survives.NOTHING))
+    monkeypatch.setattr(registered_markets, "record", lambda _: bare)
+    ports, disk = told(served)
+    assert "ports: vast opens no ports to the outside: a slot there is not in /services" in ports
+    assert "vast keeps no disk of a lost instance: nothing is rented there with checkpoints on it" in disk
 
 
 def test_a_region_that_an_offer_was_seen_in_passes(good: Config) -> None:

@@ -124,6 +124,7 @@ _WANTED: Mapping[str, _Wanted] = {
     "keeps_no_disk": _Wanted(
         "checkpoint at", lambda _: "whose disk outlives a loss", lambda work: replace(work, may_lose_disk=True)
     ),
+    "no_ports": _Wanted("ready", lambda _: "whose ports can be reached"),
     "disk": _Wanted(
         "disk_gb", lambda work: f"with {work.disk_gb:g} GB of disk", lambda work: replace(work, disk_gb=0.0)
     ),

@@ -61,6 +61,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """Whether the host is in a data centre; None if the market does not tell."""
     is_price_taken: bool = False
     """Whether its interruptible price is taken as listed: `floor` is then the price, and no higher bid wins more."""
+    opens_ports: bool = True
+    """Whether the ports of a container there can be reached from outside."""
     keeps_disk: bool = True
     """Whether the disk outlives the loss of an instance there."""
     network_volumes: tuple[str, ...] = ()

@@ -49,6 +49,11 @@ class Readiness:
         return self.sign is not ReadySign.NONE
 
     @property
+    def needs_port(self) -> bool:
+        """Whether a port must be reached from outside."""
+        return self.sign in {ReadySign.PORT, ReadySign.HTTP}
+
+    @property
     def is_watched(self) -> bool:
         """Whether its service is probed on after it was ready."""
         return self.sign in {ReadySign.PORT, ReadySign.HTTP} and self.live.every > timedelta()

@@ -95,5 +95,6 @@ def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
         seen_at=seen_at,
         is_datacenter=True,
         is_price_taken=is_spot,
+        opens_ports=False,
         keeps_disk=False,
     )

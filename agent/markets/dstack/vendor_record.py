@@ -113,5 +113,6 @@ RECORD = MarketRecord(
     first_answers=ON_DEMAND,
     restarts_ended=False,
     tells_datacenter=True,
+    opens_ports=False,
     keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
 )

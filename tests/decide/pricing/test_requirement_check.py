@@ -12,6 +12,7 @@ from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 from tests.support.expiring import in_force
@@ -28,6 +29,7 @@ WORK = builders.workload(
         network_volume="nv1",
     ),
     checkpoint=Checkpoint(place=CheckpointPlace.DISK),
+    ready=Readiness(ReadySign.PORT, port=8000),
 )
 
 
@@ -46,6 +48,7 @@ WORK = builders.workload(
         ("inet_down", {"inet_down_mbps": 499.9}),
         ("disk", {"disk_gb": 19.9}),
         ("keeps_no_disk", {"keeps_disk": False}),
+        ("no_ports", {"opens_ports": False}),
         ("region", {"region": "Denmark, DK"}),
         ("region", {"region": ""}),
         ("ends_soon", {"ends_at": NOW + timedelta(minutes=119)}),
@@ -128,12 +131,14 @@ offers = st.builds(
     ),
     is_rentable=st.booleans(),
     keeps_disk=st.booleans(),
+    opens_ports=st.booleans(),
 )
 works = st.builds(
     builders.workload,
     disk_gb=st.sampled_from([10.0, 20.0]),
     checkpoint=st.builds(Checkpoint, place=st.sampled_from(CheckpointPlace)),
     may_lose_disk=st.booleans(),
+    ready=st.sampled_from([Readiness(), Readiness(ReadySign.PORT, port=8000)]),
     requirements=st.builds(
         builders.requirements,
         gpus=st.integers(1, 2),
