@@ -97,7 +97,9 @@ async def test_a_released_run_counts_until_its_machine_is_gone_and_is_deleted_th
         assert (ending.state, ending.bills_gpu, ending.is_wanted_running) == (InstanceState.UNKNOWN, True, False)
         await stop(bench, run_id)
         assert await bench.calls("POST", "/runs/delete") == 0
-        await looked(bench, 180)
+        for _ in range(6):
+            await looked(bench, 30)
+            assert "nobody watched" not in (await listed(bench))[0].message
         (over,) = await listed(bench)
         assert (over.bills_gpu, over.gpu_rate) == (False, running.gpu_rate)
         assert (await bench.simulated.truth())["billing_now"] == []

@@ -51,6 +51,11 @@ class Endings:
         seen = self._watched.get(machine.id)
         return seen is not None and seen.is_gone
 
+    def is_nearly_proven(self, machine: rows.Machine) -> bool:
+        """Return whether the next look may prove that a machine is gone."""
+        seen = self._watched.get(machine.id)
+        return seen is not None and seen.ended_at is not None
+
     def _note(self, machine: rows.Machine, has_cloud: bool, now: float) -> None:  # noqa: FBT001 - one caller
         seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
         had_gap, seen.looked_at = now - seen.looked_at > LONGEST_GAP_SECONDS, now

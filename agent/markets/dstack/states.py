@@ -72,10 +72,14 @@ def _ended(
         state = InstanceState.FAILED if is_finished else InstanceState.PENDING
         return Standing(state, is_over=is_finished, message=said)
     is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
-    if is_finished and not is_gone and machines and all(machine.status == TERMINATED for machine in machines):
+    if is_finished and machines and all(_is_unproven(machine, endings) for machine in machines):
         return Standing(InstanceState.UNKNOWN, may_bill=True, message=UNPROVEN.format(name=run.name))
     state = _state(why, is_gone=is_gone)
     return Standing(state, not is_gone, is_over=is_gone, message=said, is_image_refused=why == _IMAGE)
+
+
+def _is_unproven(machine: rows.Machine, endings: Endings) -> bool:
+    return machine.status == TERMINATED and not endings.is_nearly_proven(machine)
 
 
 def _state(why: str, *, is_gone: bool) -> InstanceState:
