@@ -144,7 +144,7 @@ class Saved:
         async def answer(asked: Asked) -> Answer:
             """Answer as usual, and write down a changing call before the answer leaves."""
             reply = await answering(asked)
-            if _is_write(asked):
+            if _is_write(asked) and not side.only_reads(asked):
                 self._write(
                     {
                         "at": side.now,

@@ -110,6 +110,10 @@ class SimulatedMarket(Protocol):
         """
         ...
 
+    def only_reads(self, asked: Asked) -> bool:
+        """Return whether a call changes nothing although it is no GET, so that a saved market need not repeat it."""
+        ...
+
     async def settle(self) -> None:
         """Finish what a call of the control API has begun."""
         ...
@@ -160,6 +164,11 @@ class PlainMarket:
         """Return None: no call is about this market."""
         del method, path, fields
         return None
+
+    def only_reads(self, asked: Asked) -> bool:
+        """Return False: what is no GET may change something."""
+        del asked
+        return False
 
     async def settle(self) -> None:
         """Do nothing."""

@@ -92,3 +92,27 @@ async def test_a_bid_on_mithril_runs_on_while_the_daemon_is_down(tmp_path: Path)
     anew = await opened(tmp_path / "other", clock)
     asked = Asked("POST", "/v2/spot/bids", {}, headers, json.dumps(body).encode())
     assert json.loads((await mithril(anew).api.answer(asked)).body)["fid"] != placed
+
+
+async def test_questions_that_are_posts_are_not_kept_and_a_run_lives_on(tmp_path: Path) -> None:
+    file, clock = tmp_path / "market", ScaledClock(START, speed=0.0)
+
+    async def ask(saved: Saved, path: str, body: dict[str, Any]) -> Any:
+        headers = CIMultiDict({"Authorization": f"Bearer {call_gate.DEFAULT_KEY}", "Content-Type": "application/json"})
+        reply = await saved.simulator.sides["dstack"].answer(
+            Asked("POST", path, {}, headers, json.dumps(body).encode())
+        )
+        return json.loads(reply.body)
+
+    before = await opened(file, clock)
+    kept = file.stat().st_size
+    for path in ("/api/projects/main/get", "/api/runs/list", "/api/instances/list"):
+        await ask(before, path, {})
+    assert file.stat().st_size == kept
+    order = {"type": "task", "image": "ubuntu", "fleets": ["gpubid"], "resources": {"gpu": {"count": {"min": 1}}}}
+    plan = {"run_spec": {"run_name": "one", "configuration": order}, "current_resource": None}
+    made = await ask(before, "/api/project/main/runs/apply", {"plan": plan, "force": False})
+    clock.advance(HOUR)
+    after = await opened(file, clock)
+    (run,) = await ask(after, "/api/runs/list", {})
+    assert (run["id"], run["status"], after.is_anew) == (made["id"], "running", False)

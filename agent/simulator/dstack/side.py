@@ -15,11 +15,14 @@ from agent.simulator.dstack import truth
 from agent.simulator.dstack.http.api import DstackApi
 from agent.simulator.dstack.http.routes import Surface
 from agent.simulator.dstack.world import World
+from agent.simulator.http_wire import Asked
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.simulated_market import Ask, ServedMarket
 from agent.simulator.weather import Weather
 
 MARKET = "dstack"
+_QUESTIONS = frozenset({"get", "list", "get_plan", "poll"})
+"""The last words of the paths that change nothing."""
 
 
 class Side(ServedMarket):
@@ -82,6 +85,10 @@ class Side(ServedMarket):
             case _:
                 return None
         return fields
+
+    def only_reads(self, asked: Asked) -> bool:
+        """Return whether a call is a question: on this server these are POSTs too."""
+        return asked.path.rstrip("/").rsplit("/", 1)[-1] in _QUESTIONS
 
     async def close(self) -> None:
         """Close nothing: its containers open no ports."""
