@@ -105,8 +105,8 @@ async def test_a_release_without_an_answer_becomes_a_pause_at_the_second_time(de
 async def test_a_release_that_is_confirmed_and_due_again_becomes_a_pause_at_the_third_time(
     desk: Desk, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def accept(_instance_id: str) -> None:
-        return None
+    async def accept(_instance_id: str, *, is_gone: bool) -> None:
+        assert not is_gone
 
     async def listed_again() -> None:
         """Record the next listing, which shows that it bills."""
