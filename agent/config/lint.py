@@ -64,8 +64,19 @@ def findings(config: Config, known: Known) -> tuple[Finding, ...]:
     return (
         *_caps(config),
         *_credit(config, known),
+        *_looks(config),
         *(finding for work in config.workloads for finding in _workload(work, config, known)),
     )
+
+
+def _looks(config: Config) -> Iterator[Finding]:
+    """Find markets that are looked at too rarely to prove the end of anything there."""
+    for record in (registered_markets.record(each.name) for each in config.markets):
+        within = record.rules.proves_ends_within
+        # A pass takes time of its own.
+        if within is not None and config.poll > within / 2:
+            sentence = f"{record.name} proves no end to looks that are so far apart: what ends there counts as billing"
+            yield Finding("agent.poll", sentence, f'write poll = "{within.total_seconds() / 2:.0f}s", or less')
 
 
 def _caps(config: Config) -> Iterator[Finding]:

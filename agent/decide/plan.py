@@ -131,7 +131,8 @@ def plan(
     due = due_endings.endings(fleet, now_standing, caps, lowest)
     first = due_endings.orders(due)
     unended = due_endings.kept(fleet, now_standing, caps)
-    leaving = {slot_of(decision) for decision in (*first, *unended)}
+    still = (each for each in (*first, *unended) if isinstance(each, Hold) or not slots.is_leaving(fleet, each.lease))
+    leaving = set(map(slot_of, still))
     going_on, later = next_slots.chosen(
         fleet,
         first,

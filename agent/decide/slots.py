@@ -256,7 +256,7 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     doubted = fleet.paying_intent(place)
     if doubted is not None:
         return _hold(place, "in_doubt", doubt.why_open(fleet, doubted))
-    pair = [lease for lease in fleet.leases_of(place) if not _is_leaving(lease)]
+    pair = [lease for lease in fleet.leases_of(place) if not is_leaving(fleet, lease)]
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")
     if not pair:
@@ -264,8 +264,9 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     return _taken(fleet, place, pair, in_force)
 
 
-def _is_leaving(lease: Lease) -> bool:
-    return lease.state is LeaseState.RELEASING and lease.bills is Bills.NOTHING
+def is_leaving(fleet: Fleet, lease: Lease) -> bool:
+    """Return whether a slot no longer waits for a release: the rest of it may take a person."""
+    return lease.state is LeaseState.RELEASING and (lease.bills is Bills.NOTHING or fleet.is_called_over(lease))
 
 
 def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:

@@ -263,6 +263,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         row = view.instance(lease.instance_id) if view is not None else None
         return row is not None and row.state is InstanceState.RUNNING
 
+    def is_called_over(self, lease: Lease) -> bool:
+        """Return whether its market lists a lease as over for good, without a proof that it bills no more."""
+        view = self.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None else None
+        return row is not None and row.is_called_over
+
     def rules_of(self, market: str) -> MarketRules:
         """Return the rules of a market, or the assumed ones if it is not configured."""
         view = self.markets.get(market)

@@ -142,6 +142,16 @@ def test_a_market_without_ports_or_lasting_disks_is_named_before_anything_waits_
     assert "vast keeps no disk of a lost instance: nothing is rented there with checkpoints on it" in disk
 
 
+def test_looks_too_far_apart_to_prove_an_end_are_named(good: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    vast = registered_markets.record("vast")
+    watched = replace(vast, rules=structs.replace(vast.rules, proves_ends_within=timedelta(minutes=2)))
+    monkeypatch.setattr(registered_markets, "record", lambda _: watched)
+    assert told(replace(good, poll=timedelta(minutes=1))) == []
+    (slow,) = told(replace(good, poll=timedelta(minutes=3)))
+    assert "agent.poll: vast proves no end to looks that are so far apart: what ends there counts as billing" in slow
+    assert 'write poll = "60s", or less' in slow
+
+
 def test_a_region_that_an_offer_was_seen_in_passes(good: Config) -> None:
     asks = changed(good, regions=("Bavaria", "bavaria, de"))
     assert len(told(asks)) == 2

@@ -145,6 +145,14 @@ def test_what_is_gone_is_closed_and_owes_nothing_after_it_was_last_seen() -> Non
     assert fact.cooldown.until == after.ended_at + cooldowns.HOST_LOST
 
 
+def test_a_pool_rests_for_less_long_than_a_host_after_the_loss_of_one_machine() -> None:
+    fact = gone(builders.lease(accrued_until=LATE, run_since=LATE, state_since=LATE, host_id="pool/a/b"))
+    assert fact.cooldown is not None
+    assert fact.after.ended_at is not None
+    assert fact.cooldown.until == fact.after.ended_at + cooldowns.POOL_LOST
+    assert cooldowns.POOL_LOST < cooldowns.HOST_LOST
+
+
 def test_a_release_that_is_gone_is_closed_without_blame() -> None:
     fact = gone(RELEASING)
     after = fact.after

@@ -15,6 +15,8 @@ from agent.simulator.runpod.model import Refused
 from tests.disasters import edits, judge
 from tests.disasters.auctions import auction_deeds
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.clouds import cloud_deeds
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.edits import pick
 from tests.disasters.exchange import Death
 from tests.disasters.guards import guard_deeds
@@ -45,6 +47,9 @@ def _say(verb: str, *, ends: bool = False) -> Callable[[Deed, "Player"], Awaitab
             return
         if ends:
             player.ordered.add(work.name)
+        if verb == "pause":
+            # Nothing can be paused there, so it is an order to end.
+            player.ordered.add(f"{CLOUDS}/{work.name}")
         await player.app.say(Order(verb, work.name), WHO)
 
     return said
@@ -147,6 +152,8 @@ def _strategy(deed: Deed, config: Config) -> Config:
 # --- fate -----------------------------------------------------------------------------------------------------------
 def _world(player: "Player", box: Box):  # type: ignore[no-untyped-def]  # noqa: ANN202 - any market's world
     simulator = player.stage.simulator
+    if box.market == CLOUDS:
+        return player.truth.clouds
     worlds = {"vast": simulator.world, "runpod": simulator.pods, MARKET: simulator.mithril.world}
     return worlds[box.market]
 
@@ -163,7 +170,7 @@ async def _host_gone(deed: Deed, player: "Player") -> None:
 
 async def _storm(_: Deed, player: "Player") -> None:
     for box in _mine(player):
-        if player.stage.fate.random() < 0.6 and box.is_live:
+        if player.stage.fate.random() < 0.6 and box.is_live and box.thing.host.machine_id:
             _world(player, box).set_host_gone(box.thing.host.machine_id)
 
 
@@ -180,6 +187,9 @@ async def _rival(deed: Deed, player: "Player") -> None:
         return
     if box.market == MARKET:
         await auction_deeds.DEEDS["pool_rival"](deed, player)
+        return
+    if box.market == CLOUDS:
+        cloud_deeds.lose(_world(player, box), box)
         return
     world, bid = _world(player, box), None if deed.amount < 0.5 else 5.0
     rival = world.add_rival(box.thing.host.machine_id, 1, bid, on_demand=bid is None)
@@ -204,8 +214,8 @@ async def _foreign(deed: Deed, player: "Player") -> None:
 
 async def _relabel(deed: Deed, player: "Player") -> None:
     box = pick(_mine(player), deed.pick)
-    # The name of a bid cannot be changed.
-    if box is not None and box.market != MARKET:
+    # The name of a bid or a run cannot be changed.
+    if box is not None and box.market not in {MARKET, CLOUDS}:
         box.thing.label = "mine now"
 
 
@@ -240,7 +250,7 @@ async def _rise(deed: Deed, player: "Player") -> None:
 
 async def _maintenance(deed: Deed, player: "Player") -> None:
     box = pick(_mine(player), deed.pick)
-    if box is not None and box.market != MARKET:
+    if box is not None and box.market not in {MARKET, CLOUDS}:
         world = _world(player, box)
         host = world.landlord if box.market == "vast" else world
         host.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
@@ -326,5 +336,6 @@ _DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "sleep": _sleep,
     "second": _second,
     **auction_deeds.DEEDS,
+    **cloud_deeds.DEEDS,
     **guard_deeds.DEEDS,
 }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tests.disasters import strikes
 from tests.disasters.auctions import auction_draw
+from tests.disasters.clouds import cloud_draw
 from tests.disasters.guards import guard_draw
 from tests.disasters.health import health_draw
 from tests.disasters.idleness import idle_draw
@@ -42,7 +43,7 @@ def story(seed: int) -> Story:
         deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
     before = auction_draw.auctioned(health_draw.watched(guard_draw.guarded(drawn)))
-    return idle_draw.idled(kept_draw.kept(before))
+    return cloud_draw.clouded(idle_draw.idled(kept_draw.kept(before)))
 
 
 def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:

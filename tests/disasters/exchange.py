@@ -16,6 +16,8 @@ from agent.markets.http_exchange import Lost, NeverLeft, Reply, Request
 from tests.disasters import lies, orders
 from tests.disasters.auctions import bid_answers
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.clouds import server_answers
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.orders import Order
 from tests.disasters.story import Strike
 from tests.disasters.strikes import ENDLESS, NO_NUMBER
@@ -74,6 +76,9 @@ class Witness(Protocol):
     def foreign_id(self, market: str) -> str:
         """Return the id of an instance that somebody rented by hand, or of none."""
 
+    def named(self, order: Order) -> Order:
+        """Return an order with the id of its instance in the place of a name."""
+
 
 class Weather:
     """The strike of each occurrence of a place."""
@@ -127,7 +132,7 @@ class StruckExchange:
 
     async def _through(self, request: Request, go: Callable[[], Any]) -> Reply:
         self._process.check()
-        order = orders.read(self._market, request)
+        order = self._witness.named(orders.read(self._market, request))
         strike = self._weather.next(self._market, order.place)
         if strike is None:
             return await self._carry(order, go)
@@ -207,6 +212,8 @@ def _refuse_release(order: Order, strike: Strike, _: Witness) -> Reply:
     del strike
     if order.market == MARKET:
         return bid_answers.refusal(409, "Bid is locked")
+    if order.market == CLOUDS:
+        return server_answers.refusal("Run is locked")
     if order.market == "vast":
         return Reply(200, CIMultiDict(), b'{"success":false,"error":"busy","msg":"try again"}')
     return Reply(409, CIMultiDict(), b'{"title":"Conflict","status":409,"detail":"pod is locked"}')
@@ -217,6 +224,8 @@ def _deny(order: Order, strike: Strike, _: Witness) -> Reply:
     del strike
     if order.market == MARKET:
         return bid_answers.refusal(404, "Bid not found")
+    if order.market == CLOUDS:
+        return server_answers.unknown()
     if order.market == "vast":
         return Reply(404, CIMultiDict(), b'{"success":false,"error":"no_such_instance","msg":"no such instance"}')
     return Reply(404, CIMultiDict(), b'{"title":"Not Found","status":404,"detail":"pod not found"}')
@@ -234,6 +243,9 @@ def _refused_with_id(order: Order, strike: Strike, witness: Witness, reply: Repl
     if order.market == MARKET:
         # The name of the bid that was placed, as if it had been placed before.
         return bid_answers.refusal(400, "Name already used")
+    if order.market == CLOUDS:
+        # The name of the run that was submitted is in use, as if it had been submitted before.
+        return server_answers.refusal(server_answers.CHANGED)
     if order.market != "vast" or not wrong:
         return _wrong_id(order, strike, witness, reply)
     body = b'{"success":false,"error":"bid_too_low","msg":"bid too low","new_contract":%s}' % wrong.encode()
@@ -248,6 +260,8 @@ def _no_id(order: Order, strike: Strike, _: Witness, reply: Reply) -> Reply:
 def _named(order: Order, wrong: str, reply: Reply) -> Reply:
     if order.market == MARKET:
         return bid_answers.named(wrong, reply)
+    if order.market == CLOUDS:
+        return server_answers.named(wrong, reply)
     if order.market == "vast":
         return Reply(reply.status, reply.headers, b'{"success":true,"new_contract":%s}' % wrong.encode())
     if b"podRentInterruptable" in reply.body:

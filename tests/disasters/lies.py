@@ -12,6 +12,8 @@ import msgspec
 
 from agent.markets import labels
 from agent.markets.http_exchange import Reply
+from tests.disasters.clouds import cloud_lies
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 
 Rows = list[dict[str, Any]]
 
@@ -34,6 +36,9 @@ MACHINE_STATES = ("STATUS_PAUSED", "STATUS_ERROR", "STATUS_PREEMPTED", "?")
 LIMITS = ("$0.01", "$31.00", "much", None)
 """Limits of a bid that are not its own."""
 UNTOLD = ("lowest_allocated_bid_cents", "dynamic_win_price_cents", "available_capacity", "spot_price_cents")
+HIDING = dict.fromkeys(("vast", "runpod", CLOUDS), frozenset({"empty", "missing_row", "stale", "id"}))
+HIDING["mithril"] = HIDING["vast"] | {"state"}
+"""Lies of a listing by which instances vanish. A bid that is said to have ended does."""
 FACTOR_WORDS: Mapping[float, Any] = {-1.0: math.nan, -2.0: "a lot"}
 ABSENT = -3.0
 
@@ -62,7 +67,7 @@ def ids(reply: Reply) -> frozenset[str]:
 
 def _rows(body: Any) -> Rows | None:
     """Return the rows of a listing, or the one row of a look in a list that is not the body's own."""
-    if isinstance(body, dict) and "limit_price" in body:
+    if isinstance(body, dict) and {"limit_price", "project_id"} & body.keys():
         return [body]
     if isinstance(body, dict):
         for name in ("instances", "pods", "data"):
@@ -93,18 +98,26 @@ def _row(rows: Rows, amount: float) -> dict[str, Any]:
 
 def _id(market: str, rows: Rows, amount: float, _: str) -> None:
     row, name = _row(rows, amount), "fid" if market == "mithril" else "id"
+    if market == CLOUDS:
+        cloud_lies.identity(row)
+        return
     row[name] = row[name] + 1 if market == "vast" else "x" + str(row[name])[1:]
 
 
 def _label(market: str, rows: Rows, amount: float, other: str) -> None:
     if market == "mithril" and (read := labels.parse(other)) is not None:
         other = labels.short_text(read)
+    if market == CLOUDS:
+        cloud_lies.label(_row(rows, amount), amount, other)
+        return
     texts = (None, "somebody else's", other, other)
     _row(rows, amount)[LABEL[market]] = texts[int(amount) % 4] or ""
 
 
 def _price(market: str, rows: Rows, amount: float, _: str) -> None:
-    for row in rows:
+    for row in rows if market == CLOUDS else ():
+        cloud_lies.price(row, lambda told: FACTOR_WORDS.get(amount, told * amount), is_left_out=amount == ABSENT)
+    for row in rows if market != CLOUDS else ():
         for name in PRICES[market]:
             if amount == ABSENT:
                 row.pop(name, None)
@@ -114,6 +127,9 @@ def _price(market: str, rows: Rows, amount: float, _: str) -> None:
 
 def _state(market: str, rows: Rows, amount: float, _: str) -> None:
     row = _row(rows, amount)
+    if market == CLOUDS:
+        cloud_lies.state(row, amount)
+        return
     name, word = STATES[market][int(amount) % 4]
     row[name] = MACHINE_STATES[int(amount) % 4] if "ssh_destination" in row else word
 
@@ -136,6 +152,9 @@ def _untold(_market: str, rows: Rows, amount: float, _: str) -> None:
 
 
 def _host(market: str, rows: Rows, amount: float, _: str) -> None:
+    if market == CLOUDS:
+        cloud_lies.place(_row(rows, amount))
+        return
     _row(rows, amount)[HOST[market]] = 4711 if market == "vast" else "xx-yy-1" if market == "mithril" else "XX-YY-1"
 
 
@@ -151,6 +170,14 @@ def _empty(_market: str, rows: Rows, _amount: float, _: str) -> None:
     rows.clear()
 
 
+def _deleted(_market: str, rows: Rows, amount: float, _: str) -> None:
+    cloud_lies.deleted(_row(rows, amount))
+
+
+def _no_cloud(_market: str, rows: Rows, amount: float, _: str) -> None:
+    cloud_lies.without_cloud(_row(rows, amount), amount)
+
+
 _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "id": _id,
     "label": _label,
@@ -163,5 +190,7 @@ _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "twice": _twice,
     "missing_row": _missing_row,
     "empty": _empty,
+    "deleted": _deleted,
+    "no_cloud": _no_cloud,
 }
 OF_ROWS = frozenset(_LIES)

@@ -48,7 +48,18 @@ _MITHRIL = (
     ("GET", re.compile(r"/v2/(?:instance-types|spot/availability|pricing/current)"), "search"),
     ("GET", re.compile(r"/v2/(?:me|projects)"), "account"),
 )
-_ROUTES = {"vast": _VAST, "runpod": _RUNPOD, "mithril": _MITHRIL}
+_DSTACK = (
+    ("POST", re.compile(r"/api/runs/list"), "listing"),
+    ("POST", re.compile(r"/api/instances/list"), "machines"),
+    ("POST", re.compile(r"/api/events/list"), "inbox"),
+    ("POST", re.compile(r"/api/projects/main/get"), "project"),
+    ("POST", re.compile(r"/api/project/main/runs/get"), "look"),
+    ("POST", re.compile(r"/api/project/main/runs/apply"), "submit"),
+    ("POST", re.compile(r"/api/project/main/runs/(?:stop|delete)"), "end"),
+    ("POST", re.compile(r"/api/project/main/(?:runs/get_plan|fleets/get)"), "search"),
+    ("POST", re.compile(r"/api/project/main/logs/poll"), "log"),
+)
+_ROUTES = {"vast": _VAST, "runpod": _RUNPOD, "mithril": _MITHRIL, "dstack": _DSTACK}
 _NARROWED = {"name": "named", "bid_fid_in": "look"}
 """Questions of the query that make a listing one of one bid, and its place then."""
 _ACTIONS = {"terminate": "release", "stop": "pause", "start": "resume"}
@@ -56,7 +67,10 @@ _ACTIONS = {"terminate": "release", "stop": "pause", "start": "resume"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """A request as the market will read it. `kind` is one of `WRITES`, or empty for a question."""
+    """A request as the market will read it. `kind` is one of `WRITES`, or empty for a question.
+
+    The `target` is an id; at dstack's server it may be the name of a run.
+    """
 
     market: str
     place: str
@@ -92,6 +106,8 @@ def _narrowed(place: str, query: str) -> str:
 
 def _told(market: str, place: str, target: str, body: bytes | None) -> Order:
     fields: dict[str, Any] = msgspec.json.decode(body) if body else {}
+    if market == "dstack":
+        return _run(place, fields)
     if place == "rent":
         return Order(market, "rent", "rent", target, str(fields.get("label") or fields.get("name") or ""))
     if place == "state":
@@ -106,6 +122,21 @@ def _told(market: str, place: str, target: str, body: bytes | None) -> Order:
     if place == "graph":
         return _graph(market, fields)
     return Order(market, place, place if place in WRITES else "", target)
+
+
+def _run(place: str, fields: dict[str, Any]) -> Order:
+    """Return what dstack's server is asked or told: every call of it is a POST with its target in the body."""
+    if place == "submit":
+        return Order("dstack", "rent", "rent", "", _tag(fields))
+    if place == "end":
+        return Order("dstack", "release", "release", str(fields["runs_names"][0]))
+    return Order("dstack", place, "", str(fields.get("id", "")))
+
+
+def _tag(fields: dict[str, Any]) -> str:
+    """Return our label in the order of a run."""
+    order = fields["plan"]["run_spec"]["configuration"]
+    return str((order.get("tags") or {}).get("gpubid", ""))
 
 
 def _graph(market: str, fields: dict[str, Any]) -> Order:

@@ -17,8 +17,10 @@ from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
-from tests.disasters import deeds, exchange, stage, strangers
+from tests.disasters import deeds, exchange, lies, stage, strangers
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.clouds import cloud_room
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.exchange import Death, Process
 from tests.disasters.guards.bucket import Gate
 from tests.disasters.judge import Judge
@@ -39,11 +41,6 @@ MOST_CALM_CYCLES = 150
 SETTLED_ROUNDS = 8
 MOST_HURRIED_CYCLES = 60
 """So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""
-
-
-HIDING = dict.fromkeys(("vast", "runpod"), frozenset({"empty", "missing_row", "stale", "id"}))
-HIDING[MARKET] = HIDING["vast"] | {"state"}
-"""Lies of a listing by which instances vanish. A bid that is said to have ended does."""
 
 
 class Player:
@@ -96,7 +93,7 @@ class Player:
         self._struck.append(strike)
         self.judge.hear(self.stage.clock.time(), strike, order)
         self._calls.update(f"{self.stage.clock.time():.3f} {strike.fault}".encode())
-        if order is not None and order.place == "listing" and strike.fault in HIDING[order.market]:
+        if order is not None and order.place == "listing" and strike.fault in lies.HIDING[order.market]:
             self.note_vanishing()
 
     def listed(self) -> None:
@@ -115,6 +112,10 @@ class Player:
     def foreign_id(self, market: str) -> str:
         """Return the id of an instance that somebody rented by hand."""
         return self.strangers.id(market)
+
+    def named(self, order: Order) -> Order:
+        """Return an order with the id of its instance in the place of a name."""
+        return replace(order, target=self.truth.named(order.market, order.target)) if order.target else order
 
     # --- fate -------------------------------------------------------------------------------------------------------
     def note_vanishing(self) -> None:
@@ -351,6 +352,8 @@ class Player:
         """Return whether a market that is not closed has room for one more slot of a workload."""
         usable = {name for name in self.story.markets if work.may_use(name)} - closed
         if MARKET in usable and self._is_won(work):
+            return True
+        if CLOUDS in usable and cloud_room.is_enough(self.truth.clouds, work, self.app):
             return True
         if "vast" not in usable:
             return False

@@ -11,7 +11,7 @@ from agent.domain.record.lease import Lease
 from tests.disasters.story import Strike
 from tests.disasters.truth import Truth
 
-LISTED = frozenset({"listing", "look", "machines", "named", "notice"})
+LISTED = frozenset({"listing", "look", "machines", "named", "notice", "project"})
 """What a market is asked for its instances."""
 
 

@@ -27,18 +27,22 @@ from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
+from agent.markets.dstack.vendor_record import DstackOptions
+from agent.markets.market_record import MarketOptions
 from agent.markets.mithril.vendor_record import MithrilOptions
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Demand
+from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.vast.world import World
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
-from tests.disasters.story import Auctions, Guarded, Health, Idle, Story, Work
+from tests.disasters.story import Auctions, Clouds, Guarded, Health, Idle, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
@@ -47,9 +51,14 @@ from tests.support.steered import Simulator
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
 HOSTS = 60
 CREDIT = 2000.0
-URLS = {name: f"https://{name}.invalid" for name in ("vast", "runpod", MARKET)}
+URLS = {name: f"https://{name}.invalid" for name in ("vast", "runpod", MARKET, CLOUDS)}
 BUCKET_KEY = "KEY:SECRET"
 PORT = 8000
+_OPTIONS: Mapping[str, MarketOptions] = {
+    # The simulated market bills nothing for a kept boot disk.
+    MARKET: MithrilOptions(disk_per_gb_month=Decimal(0)),
+    CLOUDS: DstackOptions(fleet="gpubid", backends=("cloudrift", "lambda", "aws")),
+}
 MODELS = ("RTX 4090", "RTX 3090", "RTX A5000", "RTX 4080S")
 AUCTIONED = ("A100 SXM4", "B200")
 """The models that the market of auctions sells one at a time."""
@@ -89,7 +98,7 @@ class Stage:
         self.folder = folder
         self.clock = SteppedClock(START)
         self.machine = MachineClock(self.clock)
-        climate = _climate(story.demand, story.auctions)
+        climate = _climate(story.demand, story.auctions, story.clouds)
         world = World(climate, seed=story.seed, start=self.clock.time(), hosts=HOSTS, credit=CREDIT)
         self.simulator = Simulator(world, self.clock, seed=story.seed)
         if story.auctions is not None and story.auctions.rows:
@@ -122,8 +131,8 @@ class Stage:
 
 
 @lru_cache(maxsize=8)
-def _climate(demand: float, auctions: Auctions | None = None) -> Climate:
-    told = auctions or Auctions()
+def _climate(demand: float, auctions: Auctions | None = None, clouds: Clouds | None = None) -> Climate:
+    told, there = auctions or Auctions(), clouds or Clouds()
     return Climate(
         name="disaster",
         demand=Demand(arrivals=demand, taken=0.02, fight_back=0.0),
@@ -133,13 +142,15 @@ def _climate(demand: float, auctions: Auctions | None = None) -> Climate:
         tables=(
             Runpod(mode="historical", credit=CREDIT),
             Mithril(tells_win_price=told.tells, bills_notice=told.bills_notice),
+            Dstack(capacity=there.capacity, gives_up=there.gives_up),
         ),
     )
 
 
 def config(story: Story, ledger: Path) -> Config:
     """Return the files of a story as the program reads them."""
-    per_hour = money.per_hour((story.auctions.per_hour if story.auctions is not None else 0.0) or 50)
+    capped = story.auctions or story.clouds
+    per_hour = money.per_hour((capped.per_hour if capped is not None else 0.0) or 50)
     return Config(
         file=ledger.with_name("agent.toml"),
         digest="",
@@ -154,9 +165,7 @@ def config(story: Story, ledger: Path) -> Config:
 
 
 def _market(name: str) -> MarketSettings:
-    # The simulated market bills nothing for a kept boot disk.
-    options = MithrilOptions(disk_per_gb_month=Decimal(0)) if name == MARKET else None
-    return MarketSettings(name, "", "still", "", None, spend=False, options=options)
+    return MarketSettings(name, "", "still", "", None, spend=False, options=_OPTIONS.get(name))
 
 
 def workload(work: Work, auctions: Auctions | None = None) -> Workload:

@@ -104,6 +104,18 @@ class Auctions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Clouds:
+    """dstack's server in a story, with the clouds behind it."""
+
+    gives_up: float = 0.0
+    """The share of the ends that the server gives up although the machine goes on."""
+    capacity: int = 3
+    """Machines of each type and region."""
+    per_hour: float = 0.0
+    """The cap on the rate of the fleet; 0 for none that matters."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Work:
     """One workload, in few words."""
 
@@ -139,6 +151,8 @@ class Story:
     deeds: tuple[Deed, ...] = ()
     auctions: Auctions | None = None
     """None where no market of the story has auctions."""
+    clouds: Clouds | None = None
+    """None where dstack's server is not in the story."""
 
     @property
     def is_guarded(self) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 from agent.domain.market.label import Label
 from agent.domain.slot import Slot
 from agent.markets import labels
+from agent.simulator.dstack.model import Run
+from agent.simulator.dstack.world import World as Clouds
 from agent.simulator.instances.billing import Till, Turn
 from agent.simulator.market_model import Container, Contract, EndCause
 from agent.simulator.mithril.model import Bid, Status
@@ -16,6 +18,9 @@ from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
 from tests.support.steered import Simulator
 
+ABORTED = "aborted_by_user"
+"""How dstack's server calls an end by order."""
+
 
 @dataclasses.dataclass(slots=True)
 class Box:
@@ -23,7 +28,7 @@ class Box:
 
     market: str
     instance_id: str
-    thing: Contract | Pod | Bid
+    thing: Contract | Pod | Bid | Run
     label: Label | None = None
     kept_for: Slot | None = None
     """The slot that it went on with after the one of its label, as the ledger has it."""
@@ -41,7 +46,14 @@ class Box:
     @property
     def was_destroyed(self) -> bool:
         """Whether somebody's order ended it, not its host."""
+        if isinstance(self.thing, Run):
+            return self.thing.reason == ABORTED
         return self.thing.end_cause in {EndCause.DESTROYED, EndCause.DESTROYED.value}
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its server has begun to end it: it bills until its cloud has taken it back, or until ever."""
+        return self.is_live and isinstance(self.thing, Run) and self.thing.reason is not None
 
     @property
     def is_ours(self) -> bool:
@@ -71,6 +83,12 @@ def ours(label: str | None) -> Label | None:
     return read if read is not None and read.fleet_id == FLEET else None
 
 
+def run_price(run: Run) -> float:
+    """Return the dollars an hour of a run's machine; before it has one, the most that it may cost."""
+    most = run.configuration.get("max_price") or 0.0
+    return run.machine.kind.cents / 100 if run.machine is not None else float(most)
+
+
 class Truth:
     """Every instance there ever was, found again after every step of the world."""
 
@@ -94,6 +112,11 @@ class Truth:
     def auctions(self) -> World | None:
         """Return the market of auctions, None where a story has none."""
         return self._simulator.mithril.world if "mithril" in self._markets else None
+
+    @property
+    def clouds(self) -> Clouds | None:
+        """Return dstack's server with its clouds, None where a story has none."""
+        return self._clouds() if "dstack" in self._markets else None
 
     def hear(self, intent_id: str, place: Slot) -> None:
         """Note for which slot a rent leaves whose label is short."""
@@ -120,12 +143,25 @@ class Truth:
                 box.label = self.label(box.thing.label)
         self.live = [box for box in self.live if box.is_live]
 
+    def named(self, market: str, name: str) -> str:
+        """Return the id of the newest instance of a name, or the name itself where a market knows none by names."""
+        runs = self._clouds().runs.values() if market == "dstack" else ()
+        return next((run.uuid for run in reversed(list(runs)) if run.name == name), name)
+
+    def _clouds(self) -> Clouds:
+        found: Clouds = self._simulator.sides["dstack"].world  # type: ignore[attr-defined]
+        return found
+
     def _things(self, market: str) -> Mapping[Any, Any]:
+        if market == "dstack":
+            return self._clouds().runs
         if market == "vast":
             return self._simulator.world.contracts
         return self._simulator.pods.pods if market == "runpod" else self._simulator.mithril.world.bids
 
     def _till(self, market: str) -> Till:
+        if market == "dstack":
+            return self._clouds().till
         if market == "vast":
             return self._simulator.world._desk.till
         return self._simulator.pods.fleet.till if market == "runpod" else self._simulator.mithril.world.fleet.till
@@ -143,6 +179,8 @@ class Truth:
                 self._simulator.world.settle()
             elif market == "runpod":
                 self._simulator.pods.charged_total()
+            elif market == "dstack":
+                self._clouds().charged_total()
             else:
                 self._simulator.mithril.world.charged_total()
 
@@ -163,6 +201,8 @@ class Truth:
             return gpu + self._simulator.world.disk_rate(thing)
         if isinstance(thing, Bid):
             return thing.rate or min(self._spot(thing), thing.limit_cents) / 100
+        if isinstance(thing, Run):
+            return run_price(thing)
         return thing.rate + self._rates(box)[1]
 
     def _spot(self, bid: Bid) -> int:
@@ -173,7 +213,7 @@ class Truth:
         thing = box.thing
         if isinstance(thing, Contract):
             return self._simulator.world.disk_rate(thing)
-        if isinstance(thing, Bid):
+        if isinstance(thing, Bid | Run):
             return 0.0
         disks = thing.disk_gb * assumed_figures.CONTAINER_DISK + thing.volume_gb * assumed_figures.VOLUME_RUNNING
         return disks / assumed_figures.MONTH_HOURS

@@ -119,7 +119,7 @@ async def test_a_machine_that_the_server_gave_up_goes_on_counting() -> None:
         await stop(bench, run_id)
         await looked(bench, 1200)
         (left,) = await listed(bench)
-        assert (left.state, left.bills_gpu) == (InstanceState.UNKNOWN, True)
+        assert (left.state, left.bills_gpu, left.is_called_over) == (InstanceState.OFFLINE, True, True)
         assert "nobody watched the end" in left.message
         await stop(bench, run_id)
         assert await bench.calls("POST", "/runs/delete") == 0
@@ -157,7 +157,7 @@ async def test_an_end_that_nobody_could_watch_goes_on_counting(gap: str) -> None
             url = bench.simulated.simulator.url("dstack")
             market = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
         (left,) = await market.instances()
-        assert (left.state, left.bills_gpu) == (InstanceState.UNKNOWN, True)
+        assert (left.state, left.bills_gpu, left.is_called_over) == (InstanceState.OFFLINE, True, True)
         if gap == "restart":
             await market.close()
 
@@ -207,7 +207,7 @@ async def test_a_lost_machine_is_offline_and_bills_until_it_is_gone() -> None:
         assert (lost.state, lost.bills_gpu) == (InstanceState.OFFLINE, True)
         await looked(bench, 150)
         (over,) = await listed(bench)
-        assert (over.state, over.bills_gpu) == (InstanceState.OFFLINE, False)
+        assert (over.state, over.bills_gpu, over.is_called_over) == (InstanceState.OFFLINE, False, False)
 
 
 async def test_a_container_that_ended_is_told_as_that() -> None:

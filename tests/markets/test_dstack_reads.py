@@ -25,9 +25,9 @@ def row(**changes: Any) -> dict[str, Any]:
     return plain | {"instance": {"name": "p4d", "resources": resources}} | changes
 
 
-def offers(*found: dict[str, Any]) -> list[Any]:
+def offers(*found: dict[str, Any], asked_gb: float = 40.0) -> list[Any]:
     read = [tolerant_rows.row(one, rows.Offer, "The plan") for one in found]
-    return search.offers(read, frozenset({"aws"}), tolerant_rows.moment("2026-11-28T00:00:00Z"))  # type: ignore[arg-type]
+    return search.offers(read, frozenset({"aws"}), tolerant_rows.moment("2026-11-28T00:00:00Z"), asked_gb)  # type: ignore[arg-type]
 
 
 def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
@@ -37,6 +37,11 @@ def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
     assert (offer.ask, offer.floor, offer.keeps_disk) == (money.per_hour("3.44"), None, False)
     assert offer.dlperf == pytest.approx(2 * 76.4), "of the slower bus"
     assert names.pool(offer.host_id) == names.Pool("aws", "us-east-1", "p4d")
+
+
+def test_a_disk_of_just_the_asked_size_may_be_larger_and_another_one_is_as_told() -> None:
+    (grows,), (stays,) = offers(row(), asked_gb=99.5), offers(row(), asked_gb=1.0)
+    assert (grows.disk_gb, stays.disk_gb) == (8_000.0, 100.0)
 
 
 def test_a_spot_machine_has_a_price_that_is_taken_and_a_pool_of_its_own() -> None:

@@ -136,6 +136,25 @@ async def test_an_end_while_the_server_was_away_is_not_believed(tmp_path: Path) 
         assert await world.spend() > server(world).charged_total()
 
 
+async def test_a_slot_whose_machine_was_lost_unseen_runs_again_and_the_old_lease_counts_on(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 600}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.cycle(minutes=2)
+        server(world).set_host_gone(run.host.machine_id)
+        await world.until(lambda: len(world.running()) == 1 and len(world.leases()) == 2, minutes=180)
+        old, new = sorted(world.leases(), key=lambda lease: lease.instance_id != run.uuid)
+        assert (old.instance_id, old.bills, old.slot) == (run.uuid, Bills.GPU_AND_DISK, new.slot)
+        assert [each.uuid for each in billing(world)] == [new.instance_id]
+        before = await world.spend()
+        await world.cycle(minutes=60)
+        assert await world.spend() - before == pytest.approx(2 * new.gpu_rate.dollars, rel=0.1)
+        await world.app.say(Order("release", old.lease_id, is_gone=True), "a person")
+        await world.until(lambda: [lease.instance_id for lease in world.leases()] == [new.instance_id], minutes=5)
+
+
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)

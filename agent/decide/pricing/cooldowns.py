@@ -24,6 +24,8 @@ START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause rarely disappears sooner."""
 HOST_LOST = timedelta(hours=1)
 """After a host went offline or vanished."""
+POOL_LOST = timedelta(minutes=10)
+"""After a host of a pool did so: the pool has others. Assumed, so that a loss of the whole pool is not bought again."""
 RAN_COUNTS = timedelta(days=1)
 """How long a lease on which a slot ran counts against the slot's moves a day."""
 HOST_FULL = timedelta(minutes=15)

@@ -103,6 +103,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the start failed because the image cannot be pulled."""
     bills_while_loading: bool = False
     """Whether its GPUs are charged from the rent on, not only while they run."""
+    is_called_over: bool = False
+    """Whether its market calls it over for good, and cannot prove that its machine bills no more. Nothing of ours runs
+    on it, so its slot may run elsewhere; it counts until a person has looked."""
     may_bill_gpu: bool = False
     """Whether its GPUs may be charged in a state that does not charge them."""
     unread: frozenset[str] = frozenset()

@@ -11,13 +11,11 @@ The memory is of this process: what ended while nobody looked is not believed ei
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from agent.markets.dstack import rows
+from agent.markets.dstack import rows, rules
 
 TERMINATING, TERMINATED = "terminating", "terminated"
 LATEST_SECONDS = 720.0
 """The server gives up 15 minutes after its first failed try, so an end within 12 minutes was none."""
-LONGEST_GAP_SECONDS = 120.0
-"""After a longer time without a look, nobody knows when the end began."""
 
 
 @dataclass(slots=True)
@@ -58,7 +56,7 @@ class Endings:
 
     def _note(self, machine: rows.Machine, has_cloud: bool, now: float) -> None:  # noqa: FBT001 - one caller
         seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
-        had_gap, seen.looked_at = now - seen.looked_at > LONGEST_GAP_SECONDS, now
+        had_gap, seen.looked_at = now - seen.looked_at > rules.LONGEST_GAP.total_seconds(), now
         if machine.status != TERMINATED:
             seen.ended_at, seen.is_gone = None, False
         if machine.status not in {TERMINATING, TERMINATED}:

@@ -5,5 +5,7 @@ RELIABILITY = 0.995
 INET_MBPS = 1000.0
 """Megabits a second, down and up. Assumed."""
 MB_PER_GB = 1024
+LARGEST_DISK_GB = 8_000.0
+"""The disk of a cloud that gives one as large as it is asked for. Assumed."""
 MOST_DOLLARS_PER_HOUR = 100_000
 """Dollars per hour of one machine above which a price is absurd."""

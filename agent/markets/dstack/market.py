@@ -216,7 +216,7 @@ class DstackMarket:
         kept = {key: each for key, each in self._planned.items() if now - each[0] < PLAN_SECONDS}
         if asked not in kept:
             plan = rows.offers(await self._client.plan(orders.question(*asked, self._terrain.fleet, bounds)))
-            kept[asked] = now, search.offers(plan, frozenset(bounds.backends), self._clock.now())
+            kept[asked] = now, search.offers(plan, frozenset(bounds.backends), self._clock.now(), query.disk_gb)
         self._planned = kept
         return kept[asked][1]
 
@@ -318,6 +318,7 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         has_trouble=where.state is InstanceState.FAILED,
         message=where.message,
         is_image_refused=where.is_image_refused,
+        is_called_over=where.is_unproven,
         may_bill_gpu=where.may_bill,
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )

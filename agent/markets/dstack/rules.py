@@ -1,6 +1,11 @@
 """What is different at dstack from other markets."""
 
+from datetime import timedelta
+
 from agent.domain.market.market_rules import MarketRules, Places, PricePaid, Settlement, Survives
+
+LONGEST_GAP = timedelta(minutes=2)
+"""After a longer time without a look, nobody knows when the end of a machine began."""
 
 RULES = MarketRules(
     places=Places.POOLS,
@@ -10,5 +15,6 @@ RULES = MarketRules(
     settlement=Settlement.ARREARS,
     sells_on_demand=True,
     starts_by_itself=False,
+    proves_ends_within=LONGEST_GAP,
 )
 """Capacity at listed prices, on demand or spot. A lost machine is gone with its disk; each cloud sends its own bill."""

@@ -1,5 +1,6 @@
 """A plan's row -> an offer of ours, checked against the question: the server does not know our names of models."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -18,9 +19,12 @@ _FREE = frozenset({"available", "unknown"})
 _OF_NOBODY = frozenset({"google", "intel", "tenstorrent"})
 
 
-def offers(found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datetime) -> list[Offer]:
-    """Return the readable offers that can be rented, the cheapest first, each pool once."""
-    made = [_offer(row, seen_at) for row in found if row.backend in backends and row.availability in _FREE]
+def offers(found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datetime, asked_gb: float) -> list[Offer]:
+    """Return the readable offers that can be rented, the cheapest first, each pool once.
+
+    `asked_gb` is the disk that the plan was asked for.
+    """
+    made = [_offer(row, seen_at, asked_gb) for row in found if row.backend in backends and row.availability in _FREE]
     by_id: dict[str, Offer] = {}
     known = [one for one in made if one is not None]
     for offer in sorted(known, key=lambda one: (one.ask or one.floor or money.FREE, one.offer_id)):
@@ -59,7 +63,7 @@ def ordered_price(dollars: float | None) -> UsdPerHour | None:
     return price(None if dollars is None else round(dollars, 6))
 
 
-def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
+def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float) -> Offer | None:
     gpus, is_spot = row.instance.resources.gpus, row.instance.resources.spot
     where = names.pool_of(row.backend, row.region, row.instance.name, is_spot=is_spot)
     listed = price(row.price)
@@ -70,7 +74,6 @@ def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
     model = names.model(gpus[0].name)
     most = card_memory.GIGABYTES.get(model)
     told = max(0, min(gpu.memory_mib for gpu in gpus))
-    disk = row.instance.resources.disk
     return Offer(
         market=MARKET,
         offer_id=where.offer_id,
@@ -85,7 +88,7 @@ def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
         region=text.clean(where.region, 64),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        disk_gb=max(0, disk.size_mib) / figures.MB_PER_GB if disk is not None else 0.0,
+        disk_gb=_disk_gb(row.instance.resources.disk, asked_gb),
         ask=None if is_spot else listed,
         floor=listed if is_spot else None,
         storage_micros_per_gb_month=0,
@@ -98,3 +101,9 @@ def _offer(row: rows.Offer, seen_at: datetime) -> Offer | None:
         opens_ports=False,
         keeps_disk=False,
     )
+
+
+def _disk_gb(told: rows.Disk | None, asked_gb: float) -> float:
+    """Return the largest disk that a machine may have: one of exactly the asked size is as large as it is asked for."""
+    size = max(0, told.size_mib) / figures.MB_PER_GB if told is not None else 0.0
+    return figures.LARGEST_DISK_GB if 0 < size <= math.ceil(asked_gb) else size

@@ -45,6 +45,8 @@ class Standing:
     is_over: bool = False
     message: str = ""
     is_image_refused: bool = False
+    is_unproven: bool = False
+    """Whether the server calls run and machine over, and nobody watched the machine's end."""
 
 
 def standing(run: rows.Run, machines: Sequence[rows.Machine], endings: Endings) -> Standing:
@@ -72,20 +74,25 @@ def _ended(
         state = InstanceState.FAILED if is_finished else InstanceState.PENDING
         return Standing(state, is_over=is_finished, message=said)
     is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
-    if is_finished and machines and all(_is_unproven(machine, endings) for machine in machines):
-        return Standing(InstanceState.UNKNOWN, may_bill=True, message=UNPROVEN.format(name=run.name))
-    state = _state(why, is_gone=is_gone)
-    return Standing(state, not is_gone, is_over=is_gone, message=said, is_image_refused=why == _IMAGE)
+    is_unproven = is_finished and bool(machines) and all(_is_unproven(machine, endings) for machine in machines)
+    return Standing(
+        _state(why, is_over=is_gone or is_unproven),
+        may_bill=not is_gone,
+        is_over=is_gone,
+        message=UNPROVEN.format(name=run.name) if is_unproven else said,
+        is_image_refused=why == _IMAGE,
+        is_unproven=is_unproven,
+    )
 
 
 def _is_unproven(machine: rows.Machine, endings: Endings) -> bool:
     return machine.status == TERMINATED and not endings.is_nearly_proven(machine)
 
 
-def _state(why: str, *, is_gone: bool) -> InstanceState:
-    """Return how a run ended. An end for another reason is no loss until its machine is gone."""
+def _state(why: str, *, is_over: bool) -> InstanceState:
+    """Return how a run ended. An end for another reason is no loss until the server calls its machine over too."""
     if why in _EXITED:
         return InstanceState.EXITED
     if why in _NEVER_RAN:
         return InstanceState.FAILED
-    return InstanceState.OFFLINE if why in _LOST or is_gone else InstanceState.UNKNOWN
+    return InstanceState.OFFLINE if why in _LOST or is_over else InstanceState.UNKNOWN

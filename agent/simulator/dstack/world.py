@@ -266,7 +266,10 @@ class World:
             self._close(run)
 
     def _let_go(self, run: Run, machine: Machine) -> None:
-        """Let a cloud take a machine back, or let the server give it up."""
+        """Let a cloud take a machine back, or let the server give it up: at once where it has no keys of the cloud."""
+        if machine.ended is None and machine.kind.backend not in self.backends:
+            self._call_terminated(machine)
+            return
         if machine.ended is None and self._dice.random() < self.gives_up:
             self._timeline.put(self.now + assumed_figures.GIVES_UP_SECONDS, lambda: self._call_terminated(machine))
             return

@@ -16,6 +16,7 @@ from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.simulator.mithril.model import Bid
+from tests.disasters.clouds.ended_machines import EndedMachines
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
@@ -70,6 +71,7 @@ class Money:
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
         self._falls = Falls(truth, poll)
+        self._ended_machines = EndedMachines(truth)
         self._loading_again = LoadingAgain(truth)
         self._unmetered = Unmetered(poll)
         self._priced_falsely: dict[str, float] = {}
@@ -124,7 +126,7 @@ class Money:
         self._mislead(sight, passed)
         self._dark(passed)
         self._deny(sight, passed)
-        over = (self._false_rises, self._fading, self._falls)
+        over = (self._false_rises, self._fading, self._falls, self._ended_machines)
         self._above += sum(each.grow(sight, passed) for each in over) * SURELY
         less, more = self._moved_prices.grow(sight)
         self._above, self._below = self._above + more * SURELY, self._below + less * SURELY
@@ -307,6 +309,7 @@ class Money:
         """Yield what the ledger counts wrong, where it can know better."""
         if sight.cycle % VERIFIED_EVERY == 0:
             yield from self.verify(sight.cycle, ledger)
+        yield from self._ended_machines.judge(sight)
         if not self._can_know(sight):
             return
         self.judged += 1

@@ -6,8 +6,9 @@ What another daemon bids, or a person accepts at the market, counts once it is b
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from agent.simulator.dstack.model import Run
 from tests.disasters.sight import Sight
-from tests.disasters.truth import Box, Truth
+from tests.disasters.truth import Box, Truth, run_price
 
 SECONDS = 900.0
 LISTINGS = 3
@@ -21,6 +22,8 @@ STEEP = 3.0
 def agreed(box: Box) -> float:
     """Return the hourly price of a contract's GPUs, as agreed when it was rented or last bid for."""
     thing: Any = box.thing
+    if isinstance(thing, Run):
+        return run_price(thing)
     return float(thing.locked_ask if thing.bid is None else thing.bid)
 
 

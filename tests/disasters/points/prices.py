@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from agent.config.settings import Config
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
+from agent.simulator.dstack.model import Run
 from agent.simulator.market_model import Contract
 from agent.simulator.mithril.model import Bid
 from agent.simulator.runpod.model import Pod
 from tests.disasters.orders import PAYING, Order
 from tests.disasters.points.known import LISTINGS
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.truth import Box, Truth
+from tests.disasters.truth import Box, Truth, run_price
 
 ROUNDING = 3e-6
 """Prices of GPUs and disks are each rounded to the micro-dollar."""
@@ -89,10 +90,13 @@ def _bid(box: Box) -> float | None:
     if isinstance(thing, Bid):
         # What it may cost at most: nobody knows at which price it will win.
         return thing.limit_cents / 100
-    if thing.bid is None:
+    if isinstance(thing, Run) or thing.bid is None:
         return None
     return thing.rate if isinstance(thing, Pod) else thing.bid
 
 
 def _asked(box: Box) -> float:
-    return box.thing.locked_ask if isinstance(box.thing, Contract) else box.thing.rate
+    thing = box.thing
+    if isinstance(thing, Run):
+        return run_price(thing)
+    return thing.locked_ask if isinstance(thing, Contract) else thing.rate

@@ -207,7 +207,7 @@ class Releases:
 
     def _untrue(self, pending: Pending, code: str | None) -> str:
         box, runs_elsewhere = pending.box, pending.runs_elsewhere
-        is_ordered = bool(box.label and self._ordered(box.label.slot.workload))
+        is_ordered = bool(box.label and self._is_ordered(box.market, box.label.slot.workload))
         if code is None:
             return "the ledger has no lease of it"
         if not code:
@@ -241,6 +241,10 @@ class Releases:
             why = self._idle_times.untrue(box, pending.decided)
             return f"recorded is {code!r}, and {why}" if why else ""
         return "" if is_ordered else self._checks.untrue(box, code) or self._unordered(box, code)
+
+    def _is_ordered(self, market: str, workload: str) -> bool:
+        """Return whether a person asked for an end of a workload, or of what runs of it in a market."""
+        return self._ordered(workload) or self._ordered(f"{market}/{workload}")
 
     def _unordered(self, box: Box, code: str) -> str:
         """Return why a reason is untrue where no person asked for an end of the workload."""

@@ -7,6 +7,7 @@ from agent.domain.record.hold import Word
 from agent.domain.slot import Slot
 from agent.domain.work.decision import SPARE, WAITS, Hold
 from agent.domain.work.workload import Workload
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.guards.guard_world import slot_of
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.points import nameless
@@ -85,7 +86,8 @@ class Slots:
                 chooses |= holds.get(place) in OF_AN_ARRAY and not all(waits)
                 usable = {name for name in sight.fresh if work.may_use(name)}
                 # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
-                chooses |= closed >= usable or (bool(closed & usable) and len(work.places) > 1)
+                is_spread = len(work.places) > 1 and (bool(closed & usable) or (CLOUDS in usable and len(usable) > 1))
+                chooses |= closed >= usable or is_spread
                 self.judged += sight.now - self._calm_since >= PATIENCE_SECONDS
                 is_excused = bool(excuse(work)) or chooses or place in (lost | loading) or self._rests(sight, place)
                 if is_excused or place in running:
@@ -96,6 +98,9 @@ class Slots:
                     continue
                 if can_run(work, closed):
                     yield self._idle(sight, place, sight.now - since)
+                elif CLOUDS in usable and "vast" not in usable:
+                    # The one pool that fits may rest after a loss or a failed start.
+                    self._free_since[place] = sight.now
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
         keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}

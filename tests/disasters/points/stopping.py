@@ -39,7 +39,8 @@ class Stopping:
         stopped: dict[tuple[str, str], float] = {}
         for box in sight.truth.live:
             # What waits for an auction may bill after each.
-            is_idle = sight.truth.gpu_rate(box) <= 0 and not box.is_waiting
+            # What is told to end at dstack's server bills until its cloud takes it back: no further order hastens it.
+            is_idle = (sight.truth.gpu_rate(box) <= 0 and not box.is_waiting) or box.is_ending
             if box.label is None or not box.is_ours or is_idle or not of(box):
                 continue
             key = (box.market, box.instance_id)

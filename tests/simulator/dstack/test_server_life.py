@@ -54,6 +54,19 @@ def test_a_cloud_charges_from_the_making_of_a_machine_to_its_end() -> None:
     assert sum(charge.amount for charge in server.charges(START, server.now)) == pytest.approx(server.charged_total())
 
 
+def test_a_machine_whose_cloud_left_the_project_is_called_terminated_at_once_and_charges_on() -> None:
+    server = world()
+    run = submitted(server)
+    server.advance_to(START + HOUR)
+    assert run.machine is not None
+    server.backends = [name for name in server.backends if name != "aws"]
+    server.stop("one")
+    assert (run.machine.status, run.machine.ended) == ("terminated", None)
+    server.advance_to(START + 3 * HOUR)
+    hours = (server.now - run.machine.created) / HOUR
+    assert server.charged_total() == pytest.approx(run.machine.kind.cents / 100 * hours)
+
+
 def test_a_machine_that_the_server_gave_up_charges_for_ever() -> None:
     server = world(climate=STILL.having(Dstack(gives_up=1.0)))
     run = submitted(server)

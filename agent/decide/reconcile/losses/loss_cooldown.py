@@ -14,5 +14,6 @@ def of(lease: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown
     if has_failed:
         return cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
-        return cooldown.of_host(lease.host, now + cooldowns.HOST_LOST, why.value)
+        rest = cooldowns.POOL_LOST if lease.host.is_pool else cooldowns.HOST_LOST
+        return cooldown.of_host(lease.host, now + rest, why.value)
     return None

@@ -1,0 +1,80 @@
+"""dstack's server in the disasters: it is drawn beside all that was drawn before, and its defects are found."""
+
+import dataclasses
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.decide import slots
+from agent.markets.dstack.endings import TERMINATED, Endings
+from agent.markets.dstack.rows import Machine
+from tests.disasters import __main__ as disasters
+from tests.disasters import draw, play
+from tests.disasters.clouds import cloud_draw
+from tests.disasters.clouds.cloud_draw import MARKET
+from tests.disasters.story import CALM_FROM, Clouds, Deed, Story, Work
+
+WORKS = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "patient", 1))
+QUIET = Story(7, (MARKET,), WORKS, 30.0, 0.0, 0, clouds=Clouds())
+LOOKS = tuple(Deed(CALM_FROM + after, "called_gone") for after in (2, 8, 14))
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    structlog.reset_defaults()
+
+
+def test_a_share_of_the_seeds_has_clouds_and_all_others_are_as_they_were() -> None:
+    with mock.patch.object(cloud_draw, "SHARE", 0.0):
+        before = [draw.story(seed) for seed in range(600)]
+    after = [draw.story(seed) for seed in range(600)]
+    drawn = [story for story in after if MARKET in story.markets]
+    assert 40 < len(drawn) < 110
+    assert {len(story.markets) for story in drawn} == {1, 2, 3}
+    assert [story for story in after if MARKET not in story.markets] == [
+        one for one, story in zip(before, after, strict=True) if MARKET not in story.markets
+    ]
+
+
+def test_good_weather_at_clouds_breaks_nothing_and_every_slot_is_judged() -> None:
+    verdict = play.play(QUIET)
+    assert verdict.broken is None
+    assert verdict.judged[3] > 100
+    assert verdict.judged[5] >= 10
+
+
+def test_the_word_of_the_server_alone_proves_no_end() -> None:
+    """A kill ends what the server then gives up: its machine goes on billing."""
+    story = dataclasses.replace(QUIET, clouds=Clouds(gives_up=1.0), deeds=(Deed(40, "kill"), Deed(60, "lift"), *LOOKS))
+    assert play.play(story).broken is None
+
+    def believed(_: Endings, machine: Machine) -> bool:
+        return machine.status == TERMINATED
+
+    with mock.patch.object(Endings, "is_gone", believed):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point in {1, 4}
+
+
+def test_an_end_that_was_watched_is_believed() -> None:
+    story = dataclasses.replace(QUIET, deeds=(Deed(40, "kill"),))
+    assert play.play(story).broken is None
+    with mock.patch.object(Endings, "is_gone", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "its end was watched" in broken.sentence) == (4, True)
+
+
+def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
+    """A kill that is lifted again ended what the server then gave up, and nobody looks."""
+    story = dataclasses.replace(QUIET, clouds=Clouds(gives_up=1.0), deeds=(Deed(90, "kill"), Deed(93, "lift")))
+    assert play.play(story).broken is None
+    with mock.patch.object(slots, "is_leaving", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 6
