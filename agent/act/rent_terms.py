@@ -10,6 +10,7 @@ from agent.buckets import bucket_client
 from agent.decide.moves import checkpointing
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Rent
+from agent.domain.work.ready_sign import ReadySign
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 
@@ -59,6 +60,7 @@ def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaun
         login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
         template=work.template,
         network_volume=work.requirements.network_volume,
+        page=(work.ready.port, work.ready.path) if work.ready.sign is ReadySign.HTTP else None,
     )
 
 

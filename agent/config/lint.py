@@ -219,7 +219,9 @@ def _means(work: Workload, name: str, records: Sequence[MarketRecord]) -> Iterat
     """Find markets that lack what the work lives by: ports from outside, or a disk that outlives a loss."""
     closed = [record.name for record in records if work.ports and not record.opens_ports]
     if closed:
-        what = "nothing is rented there" if work.ready.needs_port else "a slot there is not in /services"
+        asking = all(registered_markets.record(name).asks_pages for name in closed)
+        is_seen = work.ready.is_reachable(opens_ports=False, asks_pages=asking)
+        what = "a slot there is not in /services" if is_seen else "nothing is rented there"
         sentence = f"{' and '.join(closed)} opens no ports to the outside: {what}"
         yield Finding(
             f"{name}.ports", sentence, "name the other markets in `markets`, or let a log line tell readiness"

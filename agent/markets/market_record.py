@@ -231,6 +231,8 @@ class MarketRecord:
     """Whether its instances can mount a network volume of the account."""
     opens_ports: bool = True
     """Whether the ports of its containers can be reached from outside."""
+    asks_pages: bool = False
+    """Whether it asks a page of a service itself, and tells whether it answers."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
     instance_key: InstanceKey | None = None

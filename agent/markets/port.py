@@ -81,6 +81,8 @@ class Terms:
     login: Login | None = field(default=None, repr=False)
     template: str = ""
     network_volume: str = ""
+    page: tuple[int, str] | None = None
+    """The port and the path by which a market that asks pages sees whether the service is ready."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Prober:
         if target.ready.sign not in {ReadySign.PORT, ReadySign.HTTP}:
             return False
         host = target.place.rpartition(":")[0]
-        return not target.is_live or bool(host and self._may_ask(host))
+        return target.page_answers is not None or not target.is_live or bool(host and self._may_ask(host))
 
     def _is_live_due(self, target: Target) -> bool:
         """Return whether a service is asked now: at each look until it is ready, then at the workload's own pace."""
@@ -187,6 +187,8 @@ class Prober:
             return (), f"its log could not be read ({error.code})"
 
     async def _answers(self, target: Target) -> tuple[bool, str]:
+        if target.page_answers is not None:
+            return target.page_answers, "" if target.page_answers else f"{target.ready.path} does not answer its market"
         host, _, number = target.place.rpartition(":")
         if not host:
             return False, f"port {target.ready.port} is not open to the outside"

@@ -15,6 +15,7 @@ from agent.domain.market import card_memory, gpu
 from agent.domain.market.market_rules import Survives
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.markets import registered_markets
 from agent.simulator.runpod import places as runpod_places
@@ -139,6 +140,11 @@ def test_a_market_without_ports_or_lasting_disks_is_named_before_anything_waits_
     monkeypatch.setattr(registered_markets, "record", lambda _: bare)
     ports, disk = told(served)
     assert "ports: vast opens no ports to the outside: a slot there is not in /services" in ports
+    (work,) = served.workloads
+    asked = replace(served, workloads=(replace(work, ready=Readiness(ReadySign.HTTP, port=8000)),))
+    assert "ports: vast opens no ports to the outside: nothing is rented there" in told(asked)[0]
+    monkeypatch.setattr(registered_markets, "record", lambda _: replace(bare, asks_pages=True))
+    assert "ports: vast opens no ports to the outside: a slot there is not in /services" in told(asked)[0]
     assert "vast keeps no disk of a lost instance: nothing is rented there with checkpoints on it" in disk
 
 

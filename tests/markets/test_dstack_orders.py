@@ -72,6 +72,33 @@ async def test_a_spot_machine_is_rented_lost_and_told_as_that() -> None:
         assert (lost.state, lost.message) == (InstanceState.OFFLINE, "interrupted by no capacity")
 
 
+def test_a_page_that_tells_readiness_makes_a_service_that_the_server_probes() -> None:
+    told = ordered(page=(8000, "/health"), ports=(8000,))["configuration"]
+    assert (told["type"], told["port"], told["gateway"]) == ("service", 8000, False)
+    assert [(probe["type"], probe["url"]) for probe in told["probes"]] == [("http", "/health")]
+    assert "ports" not in told
+    plain = ordered()["configuration"]
+    assert (plain["type"], plain["ports"]) == ("task", [])
+
+
+async def test_the_servers_own_probe_is_what_is_known_of_a_page() -> None:
+    async with dstack_bench() as bench:
+        asked = terms(page=(8000, "/health"), environment=(("SIM_READY_AFTER", "60"), ("SIM_SILENT_AFTER", "300")))
+        run_id = await bench.market.rent(await bench.offer(), asked, LABEL)
+        running = await bench.running(run_id)
+        assert running.page_answers is False
+        await bench.simulated.advance(120)
+        assert (await bench.market.instance(run_id)).page_answers is True
+        await bench.simulated.advance(300)
+        assert (await bench.market.instance(run_id)).page_answers is False
+
+
+async def test_of_a_task_no_page_is_known() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        assert (await bench.running(run_id)).page_answers is None
+
+
 def test_variables_ports_login_and_key_go_with_it() -> None:
     told = ordered(
         environment=(("TOKEN", "s3cret"),),

@@ -225,6 +225,16 @@ async def test_the_line_of_bare_work_is_kept_and_proves_nothing_of_a_log_that_ca
     assert not (await probing(Logs("epoch 9"), clock).look([silent]))["1"].is_bare
 
 
+@pytest.mark.parametrize("answers", [True, False])
+async def test_what_a_market_saw_that_asks_pages_itself_is_the_answer(answers: bool) -> None:
+    clock = SteppedClock(NOW)
+    probe = probing(Logs("done"), clock, may_be_local=False)
+    seen = (await probe.look([target(page_answers=answers, is_live=True)]))["1"]
+    assert (seen.is_ready, seen.was_asked) == (answers, True)
+    assert seen.said == ("" if answers else "/health does not answer its market")
+    await probe.close()
+
+
 async def test_a_service_that_was_ready_is_asked_at_its_own_pace_and_only_where_it_has_an_address() -> None:
     clock, asked = SteppedClock(NOW), 0
 

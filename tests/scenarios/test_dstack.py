@@ -12,7 +12,8 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record.lease import Bills
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Fallback, Requirements
+from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.workload import Fallback, Requirements, WorkloadKind
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.simulator import faults
 from agent.simulator.dstack.model import Run
@@ -130,9 +131,9 @@ async def test_an_end_while_the_server_was_away_is_not_believed(tmp_path: Path) 
         await world.cycle(minutes=2)
         server(world).stop(run.name)
         await world.cycle(minutes=30)
-        assert billing(world) == []
-        (lease,) = world.leases()
-        assert (lease.instance_id, lease.bills) == (run.uuid, Bills.GPU_AND_DISK)
+        assert run.uuid not in [each.uuid for each in billing(world)]
+        (lease,) = (each for each in world.leases() if each.instance_id == run.uuid)
+        assert lease.bills is Bills.GPU_AND_DISK
         assert await world.spend() > server(world).charged_total()
 
 
@@ -188,3 +189,23 @@ async def test_a_fallback_is_used_once_the_slot_was_down_and_left_when_the_aucti
         assert len([each for each in await world.events("lease.opened") if each.market == "dstack"]) == 1
         paid = server(world).charged_total() + sum(charge.amount for charge in world.charges("vast"))
         assert await world.spend() == pytest.approx(paid, rel=0.02)
+
+
+async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_that_fails(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "kind": WorkloadKind.SERVICE,
+        "ports": (8000,),
+        "environment": (("SIM_READY_AFTER", "60"), ("SIM_SILENT_ONCE_AFTER", "3600")),
+        "ready": Readiness(ReadySign.HTTP, port=8000, path="/health", live=Liveness(timedelta(seconds=30))),
+    }
+    async with running(tmp_path, **changes) as world:
+        await world.until(lambda: any(lease.ready_since is not None for lease in world.running()), minutes=30)
+        (first,) = world.running()
+        assert first.ports == "", "it is in no list of services"
+        await world.cycle(minutes=65)
+        assert await world.events("lease.unhealthy") != []
+        await world.until(
+            lambda: any(lease.ready_since and lease.lease_id != first.lease_id for lease in world.running()),
+            minutes=120,
+        )
+        assert len(billing(world)) == 1

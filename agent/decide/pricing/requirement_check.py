@@ -100,7 +100,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
         return Refusal(
             "keeps_no_disk", f"{candidate.market} keeps no disk of a lost instance, and checkpoints are on it"
         )
-    if not candidate.opens_ports and work.ready.needs_port:
+    if not work.ready.is_reachable(opens_ports=candidate.opens_ports, asks_pages=candidate.asks_pages):
         return Refusal("no_ports", f"{candidate.market} opens no ports, and readiness is asked at one")
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
@@ -131,7 +131,9 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
-    may_lose_disk, needs_port = _may_lose_disk(work), work.ready.needs_port
+    may_lose_disk = _may_lose_disk(work)
+    without_port = work.ready.is_reachable(opens_ports=False, asks_pages=False)
+    with_page = work.ready.is_reachable(opens_ports=False, asks_pages=True)
 
     def fits(row: offer.Offer) -> bool:
         """Return whether an offer meets every requirement."""
@@ -146,7 +148,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
             and row.reliability >= reliability
             and row.inet_down_mbps >= speed
             and (row.keeps_disk or may_lose_disk)
-            and (row.opens_ports or not needs_port)
+            and (row.opens_ports or without_port or (row.asks_pages and with_page))
             and row.disk_gb >= disk
             and (not regions or _is_in(row.region, regions))
             and (row.ends_at is None or row.ends_at >= stays_until)

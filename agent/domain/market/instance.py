@@ -108,6 +108,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     on it, so its slot may run elsewhere; it counts until a person has looked."""
     may_bill_gpu: bool = False
     """Whether its GPUs may be charged in a state that does not charge them."""
+    page_answers: bool | None = None
+    """Whether the page of its service answers its market; None if its market asks none."""
     unread: frozenset[str] = frozenset()
     """Fields that are missing or absurd in the answer; they are zero or empty here until the lease fills them."""
     limit: UsdPerHour | None = None

@@ -63,6 +63,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """Whether its interruptible price is taken as listed: `floor` is then the price, and no higher bid wins more."""
     opens_ports: bool = True
     """Whether the ports of a container there can be reached from outside."""
+    asks_pages: bool = False
+    """Whether its market itself asks a page of a service there, and tells whether it answers."""
     keeps_disk: bool = True
     """Whether the disk outlives the loss of an instance there."""
     network_volumes: tuple[str, ...] = ()

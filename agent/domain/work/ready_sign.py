@@ -53,6 +53,10 @@ class Readiness:
         """Whether a port must be reached from outside."""
         return self.sign in {ReadySign.PORT, ReadySign.HTTP}
 
+    def is_reachable(self, *, opens_ports: bool, asks_pages: bool) -> bool:
+        """Return whether the sign can be seen where ports are opened or not, and a market asks pages itself or not."""
+        return opens_ports or not self.needs_port or (asks_pages and self.sign is ReadySign.HTTP)
+
     @property
     def is_watched(self) -> bool:
         """Whether its service is probed on after it was ready."""

@@ -320,8 +320,15 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         is_image_refused=where.is_image_refused,
         is_called_over=where.is_unproven,
         may_bill_gpu=where.may_bill,
+        page_answers=_page_answers(order, job),
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
+
+
+def _page_answers(order: rows.Configuration, job: rows.Submission) -> bool | None:
+    """Return what the server's own probe says of a service."""
+    is_probed = order.type == orders.SERVICE and bool(job.probes)
+    return any(probe.success_streak > 0 for probe in job.probes or ()) if is_probed else None
 
 
 def _place(got: rows.Provisioned) -> names.Pool | None:

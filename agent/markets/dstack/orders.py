@@ -24,6 +24,9 @@ from agent.markets.port import Terms
 
 USER = "root"
 _STAYS = "sleep infinity"
+SERVICE = "service"
+PROBE_SECONDS, ANSWER_SECONDS = 15, 5
+"""Between two probes of the server, and for the answer to one; the server takes 1 s and more."""
 
 
 class Bounds(NamedTuple):
@@ -68,13 +71,12 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
         raise market_errors.Rejected("invalid_args", "dstack starts no Jupyter; start it by the workload's command.")
     name = names.run_name(label)
     configuration = {
-        "type": "task",
+        **_kind(terms),
         "name": name,
         "image": terms.image,
         "user": USER,
         "commands": commands(terms),
         "env": dict(terms.environment),
-        "ports": list(terms.ports),
         "registry_auth": _login(terms),
         "resources": _resources(offer.gpus, offer.vram_mb, terms.disk_gb),
         "backends": [where.backend],
@@ -86,6 +88,15 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
     }
     key = {"ssh_key_pub": terms.ssh_keys[0]} if terms.ssh_keys else {}
     return {"run_name": name, "configuration": configuration, **key}
+
+
+def _kind(terms: Terms) -> dict[str, Any]:
+    """Return the type of a run: a service where the server is to ask a page of it, without a gateway of its own."""
+    if terms.page is None:
+        return {"type": "task", "ports": list(terms.ports)}
+    port, path = terms.page
+    probe = {"type": "http", "url": path, "interval": PROBE_SECONDS, "timeout": ANSWER_SECONDS, "ready_after": 1}
+    return {"type": SERVICE, "port": port, "gateway": False, "probes": [probe]}
 
 
 def commands(terms: Terms) -> list[str]:

@@ -64,6 +64,12 @@ class Provisioned(msgspec.Struct):
     hostname: str | None = None
 
 
+class Probe(msgspec.Struct):
+    """How often in a row the page of a service has answered the server."""
+
+    success_streak: int = 0
+
+
 class Submission(msgspec.Struct):
     """The newest attempt of the one job of a run."""
 
@@ -74,6 +80,7 @@ class Submission(msgspec.Struct):
     termination_reason_message: str | None = None
     exit_status: int | None = None
     job_provisioning_data: Provisioned | None = None
+    probes: list[Probe] | None = None
 
 
 class Range(msgspec.Struct):
@@ -103,6 +110,7 @@ class Asked(msgspec.Struct):
 class Configuration(msgspec.Struct):
     """What was ordered."""
 
+    type: str | None = None
     backends: list[str] | None = None
     regions: list[str] | None = None
     instance_types: list[str] | None = None

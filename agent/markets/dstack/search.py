@@ -99,6 +99,7 @@ def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float) -> Offer | None:
         is_datacenter=True,
         is_price_taken=is_spot,
         opens_ports=False,
+        asks_pages=True,
         keeps_disk=False,
     )
 

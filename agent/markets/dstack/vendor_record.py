@@ -114,5 +114,6 @@ RECORD = MarketRecord(
     restarts_ended=False,
     tells_datacenter=True,
     opens_ports=False,
+    asks_pages=True,
     keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
 )

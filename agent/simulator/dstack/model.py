@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from agent.simulator.instances import program
 from agent.simulator.market_model import Container
 from agent.simulator.real_process import Process
 
@@ -117,6 +118,12 @@ class Run:
     def is_ready(self) -> bool:
         """Return whether the image is complete on its disk."""
         return self.pulled_share >= 1.0
+
+    def success_streak(self, now: float, every: float) -> int:
+        """Return how often in a row the page of its service has answered, asked `every` so many seconds."""
+        if self.running_since is None or not program.is_ready(self, now):
+            return 0
+        return 1 + int((now - self.running_since - program.of(self).ready_after) // every)
 
     @property
     def ports(self) -> list[int]:

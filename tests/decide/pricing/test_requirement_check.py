@@ -132,13 +132,14 @@ offers = st.builds(
     is_rentable=st.booleans(),
     keeps_disk=st.booleans(),
     opens_ports=st.booleans(),
+    asks_pages=st.booleans(),
 )
 works = st.builds(
     builders.workload,
     disk_gb=st.sampled_from([10.0, 20.0]),
     checkpoint=st.builds(Checkpoint, place=st.sampled_from(CheckpointPlace)),
     may_lose_disk=st.booleans(),
-    ready=st.sampled_from([Readiness(), Readiness(ReadySign.PORT, port=8000)]),
+    ready=st.sampled_from([Readiness(), *(Readiness(sign, port=8000) for sign in (ReadySign.PORT, ReadySign.HTTP))]),
     requirements=st.builds(
         builders.requirements,
         gpus=st.integers(1, 2),

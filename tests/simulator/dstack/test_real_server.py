@@ -1,9 +1,11 @@
 """A real dstack server without a cloud: what it says to our adapter, and its own document, held against ours."""
 
+import dataclasses
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from agent.markets import market_errors
 from agent.markets.dstack import fleets, market, names, orders
 from agent.markets.http_exchange import HttpExchange, Reply, Request
 from agent.markets.port import Terms
-from tests.markets.bench_dstack import dstack_bench
+from tests.markets.bench_dstack import DISK_GB, dstack_bench
 from tests.markets.scene import OFFER, asked
 from tests.support import dstack_server
 from tests.support.dstack_server import Server
@@ -55,8 +57,9 @@ def connected(server: Server, **changes: Any) -> market.DstackMarket:
     plain = {"project": "main", "fleet": FLEET, "bounds": orders.Bounds(("aws",))}
     token = changes.pop("token", dstack_server.TOKEN)
     through = changes.pop("through", None)
+    clock = changes.pop("clock", None) or SystemClock()
     terrain = market.Terrain(**plain | changes)
-    return market.connect(server.url, lambda: token, SystemClock(), lambda: 0.5, terrain=terrain, through=through)
+    return market.connect(server.url, lambda: token, clock, lambda: 0.5, terrain=terrain, through=through)
 
 
 @pytest.fixture
@@ -168,6 +171,49 @@ async def test_a_server_that_is_killed_before_its_answer_arrives_has_the_run_by_
     await made.close()
 
 
+class Hours(SystemClock):
+    """The clock of this machine, some hours on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.gone
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.gone.total_seconds()
+
+
+async def test_a_server_that_is_away_for_an_hour_shows_the_same_runs_afterwards(server: Server) -> None:
+    clock = Hours()
+    made = connected(server, clock=clock)
+    run_id = await made.rent(OFFERED, ORDER, LABEL.format(5))
+    assert run_id in {one.instance_id for one in await made.instances()}
+    server.kill()
+    for _ in range(4):
+        with pytest.raises(market_errors.Unavailable):
+            await made.instances()
+        with pytest.raises(market_errors.Ambiguous):
+            await made.release(run_id)
+        clock.gone += timedelta(minutes=15)
+    server.start()
+    assert (await made.instance(run_id)).label == LABEL.format(5)
+    assert run_id in {one.instance_id for one in await made.instances()}
+    await made.close()
+
+
+async def test_a_service_that_the_server_probes_is_taken_without_a_gateway(
+    server: Server, ours: market.DstackMarket
+) -> None:
+    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=(8000, "/health")), LABEL.format(6))
+    assert (await ours.instance(run_id)).page_answers is None, "it has no machine"
+    status, told = server.post("/api/project/main/runs/get", {"id": run_id})
+    assert (status, told["run_spec"]["configuration"]["type"]) == (200, "service")
+    (probe,) = told["run_spec"]["configuration"]["probes"]
+    assert (probe["url"], probe["ready_after"]) == ("/health", 1)
+
+
 async def test_our_simulated_server_answers_as_the_real_ones_document_says(server: Server) -> None:
     document, wrong = server.document(), []
     async with dstack_bench() as bench:
@@ -183,7 +229,10 @@ async def test_our_simulated_server_answers_as_the_real_ones_document_says(serve
             return reply
 
         side.answer = held
-        run_id = await bench.rent(await bench.offer())
+        offer = await bench.offer()
+        probed = dataclasses.replace(ORDER, page=(8000, "/health"), disk_gb=DISK_GB)
+        await bench.running(await bench.market.rent(offer, probed, LABEL.format(7)))
+        run_id = await bench.rent(offer)
         await bench.running(run_id)
         await bench.simulated.advance(30)
         await bench.market.instances()

@@ -8,6 +8,7 @@ from typing import TypeVar
 from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.probes import liveness
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import Readiness, ReadySign
@@ -24,7 +25,8 @@ class Target:
     `place` is the address of its port as HOST:PORT, empty while unknown; `progress_place` is that of its progress page.
     `is_over`: the container of a batch ended, so its log is read once more, at once, for the reason. `is_silent`: a
     guard should report for it and never has. `is_live`: it was ready, and is probed whether it still answers.
-    `is_watched`: its log is read for signs of progress.
+    `is_watched`: its log is read for signs of progress. `page_answers`: what its market saw that asks the page itself;
+    None where no market does.
     """
 
     instance_id: str
@@ -38,6 +40,7 @@ class Target:
     is_silent: bool = False
     is_live: bool = False
     is_watched: bool = False
+    page_answers: bool | None = None
 
     @property
     def needs_log(self) -> bool:
@@ -98,17 +101,28 @@ def _target(fleet: Fleet, lease: Lease) -> Target | None:
         return None
     ready = work.ready if is_awaited or is_live else Readiness()
     since = lease.state_since if lease.state is LeaseState.EXITED else lease.began
-    place = _place(fleet, lease, work.ready.port)
-    page = _place(fleet, lease, deadline.port) if deadline is not None else ""
+    row = _row(fleet, lease)
+    place = place_of(row.ports if row is not None else "", work.ready.port)
+    page = place_of(row.ports if row is not None else "", deadline.port) if deadline is not None else ""
     return Target(
-        lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent, is_live, is_watched
+        lease.instance_id,
+        since,
+        ready,
+        place,
+        done_line,
+        is_over,
+        deadline,
+        page,
+        is_silent,
+        is_live,
+        is_watched,
+        row.page_answers if row is not None and work.ready.sign is ReadySign.HTTP else None,
     )
 
 
-def _place(fleet: Fleet, lease: Lease, port: int) -> str:
+def _row(fleet: Fleet, lease: Lease) -> Instance | None:
     view = fleet.markets.get(lease.market)
-    row = view.instance(lease.instance_id) if view is not None else None
-    return place_of(row.ports if row is not None else "", port)
+    return view.instance(lease.instance_id) if view is not None else None
 
 
 def place_of(ports: str, port: int) -> str:

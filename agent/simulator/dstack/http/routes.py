@@ -31,13 +31,13 @@ class Surface:
     def freeze(self, fault: Fault) -> None:
         """Keep the lists as they are, for as long as a fault shows them."""
         if fault.name == "stale_list":
-            runs = [views.run_row(run, PROJECT) for run in self.world.runs.values()]
+            runs = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
             machines = [views.machine_row(one, PROJECT) for one in self.world.machines.values()]
             self._frozen[fault] = runs[::-1], machines[::-1]
 
     def runs(self, call: Call) -> list[dict[str, Any]]:
         """Return the runs that this caller is shown, the newest first: as on the real server, also deleted ones."""
-        rows = [views.run_row(run, PROJECT) for run in self.world.runs.values()]
+        rows = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
         return self._shown(call, rows[::-1], 0)
 
     def machines(self, call: Call) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def apply(surface: Surface, call: Call) -> Reply:
         raise Refused(400, "Resource name should match regex '^[a-z][a-z0-9-]{1,40}$'", "error")
     if "sold_out" in call.struck:
         raise Refused(400, "No fleets found", "error")
-    return calls.ok(views.run_row(surface.world.submit(spec, name), PROJECT))
+    return calls.ok(views.run_row(surface.world.submit(spec, name), PROJECT, surface.world.now))
 
 
 def list_runs(surface: Surface, call: Call) -> Reply:
@@ -126,7 +126,7 @@ def get_run(surface: Surface, call: Call) -> Reply:
     for run in reversed(surface.world.runs.values()):
         is_meant = run.uuid == body.get("id") or (run.name == body.get("run_name") and not run.is_deleted)
         if is_meant and "wrong_account" not in call.struck:
-            return calls.ok(views.run_row(run, PROJECT))
+            return calls.ok(views.run_row(run, PROJECT, surface.world.now))
     raise Refused(400, "Run not found", _UNKNOWN)
 
 
@@ -186,8 +186,10 @@ def _spec(given: object) -> dict[str, Any]:
     if not isinstance(given, dict) or not isinstance(given.get("configuration"), dict):
         raise Refused(422, "Field required", where=("body", "run_spec", "configuration"))
     order = given["configuration"]
-    if order.get("type") != "task":
+    if order.get("type") not in {"task", "service"}:
         raise Refused(422, "Input should be 'task'", where=("body", "run_spec", "configuration", "type"))
+    if order["type"] == "service" and "port" not in order:
+        raise Refused(422, "Field required", where=("body", "run_spec", "configuration", "service", "port"))
     for name in ("backends", "regions", "instance_types"):
         if order.get(name) is not None and not isinstance(order[name], list):
             raise Refused(422, "Input should be a valid list", where=("body", "run_spec", "configuration", name))

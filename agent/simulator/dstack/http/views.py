@@ -9,6 +9,8 @@ from agent.simulator.dstack.model import Kind, Machine, Run
 from agent.simulator.dstack.world import World
 
 _MIB = 1024
+PROBE_SECONDS = 15.0
+"""Between two probes of a service whose order does not say it, as in the server's own document."""
 
 
 def user(world: World) -> dict[str, Any]:
@@ -111,9 +113,9 @@ def machine_row(machine: Machine, project_name: str) -> dict[str, Any]:
     }
 
 
-def run_row(run: Run, project_name: str) -> dict[str, Any]:
+def run_row(run: Run, project_name: str, now: float) -> dict[str, Any]:
     """Return a run with its one job."""
-    submission = _submission(run)
+    submission = _submission(run, now)
     return {
         "id": run.uuid,
         "project_name": project_name,
@@ -173,7 +175,7 @@ def log_line(at: float, line: str) -> dict[str, Any]:
     return {"timestamp": stamp(at), "log_source": "stdout", "message": message}
 
 
-def _submission(run: Run) -> dict[str, Any]:
+def _submission(run: Run, now: float) -> dict[str, Any]:
     return {
         "id": run.job_uuid,
         "submission_num": 0,
@@ -188,7 +190,13 @@ def _submission(run: Run) -> dict[str, Any]:
         "exit_status": run.exit_status,
         "job_provisioning_data": _provisioned(run),
         "job_runtime_data": None,
+        "probes": [{"success_streak": run.success_streak(now, every)} for every in _paces(run)],
     }
+
+
+def _paces(run: Run) -> list[float]:
+    """Return the seconds between two probes, of each probe of a service."""
+    return [float(probe.get("interval") or PROBE_SECONDS) for probe in run.configuration.get("probes") or ()]
 
 
 def _provisioned(run: Run) -> dict[str, Any] | None:
