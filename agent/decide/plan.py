@@ -131,8 +131,7 @@ def plan(
     due = due_endings.endings(fleet, now_standing, caps, lowest)
     first = due_endings.orders(due)
     unended = due_endings.kept(fleet, now_standing, caps)
-    still = (each for each in (*first, *unended) if isinstance(each, Hold) or not slots.is_leaving(fleet, each.lease))
-    leaving = set(map(slot_of, still))
+    leaving = due_endings.awaited(fleet, (*first, *unended))
     going_on, later = next_slots.chosen(
         fleet,
         first,

@@ -351,7 +351,7 @@ class Player:
     def _can_run(self, work: Workload, closed: frozenset[str]) -> bool:
         """Return whether a market that is not closed has room for one more slot of a workload."""
         usable = {name for name in self.story.markets if work.may_use(name)} - closed
-        if MARKET in usable and self._is_won(work):
+        if MARKET in usable and pool_room.is_enough(self.stage.simulator.mithril.world, work):
             return True
         if CLOUDS in usable and cloud_room.is_enough(self.truth.clouds, work, self.app):
             return True
@@ -362,9 +362,6 @@ class Player:
         rejected = room.rejected(guards.refused, known.values()) if guards is not None else ()
         fastest = pool_room.fastest(work) if work.may_use(MARKET) and MARKET in self.story.markets else 0.0
         return Room(self.stage.simulator.world, work, rejected, fastest).is_enough
-
-    def _is_won(self, work: Workload) -> bool:
-        return pool_room.is_enough(self.stage.simulator.mithril.world, work)
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

@@ -20,7 +20,8 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
-from agent.domain.work.decision import GONE, Hold, Pause, Release
+from agent.domain.slot import Slot
+from agent.domain.work.decision import GONE, Hold, Pause, Release, slot_of
 
 
 def endings(
@@ -46,6 +47,12 @@ def kept(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> 
             sentence = f"{why.sentence}; it would end {order.lease.lease_id}: {order.reason.sentence}"
             held.append(Hold(order.lease.slot, replace(order.reason, code="limit", sentence=sentence, limit=why.limit)))
     return held
+
+
+def awaited(fleet: Fleet, due: Iterable[Pause | Release | Hold]) -> set[Slot]:
+    """Return the slots that wait for an ending, before any strategy is asked about them."""
+    still = (each for each in due if isinstance(each, Hold) or not slots.is_leaving(fleet, each.lease))
+    return set(map(slot_of, still))
 
 
 def _why_kept(order: Pause | Release, fleet: Fleet) -> limits.Strike | None:

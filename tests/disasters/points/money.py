@@ -264,7 +264,7 @@ class Money:
     def _lied(self, sight: Sight) -> None:
         """What a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
         for market in {each.market for each in sight.struck if each.fault in {"state", "stale", "price"}}:
-            less, more = zip(*(_shares(each) for each in sight.struck if each.market == market), strict=True)
+            less, more = zip(*(price_doubt.shares(each) for each in sight.struck if each.market == market), strict=True)
             since = self._looked.get(market, self._began)
             rates = sum(rate for key, rate in self._rates.items() if key[0] == market)
             span = (sight.now - since + self._poll) / 3600
@@ -390,13 +390,3 @@ class Money:
 
 def _charged(boxes: Iterable[Box]) -> float:
     return sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
-
-
-def _shares(strike: Strike) -> tuple[float, float]:
-    """Return by which shares of its rate a lie may lower and raise what is counted at once.
-
-    A price of up to `price_doubt.PLAUSIBLE` times the agreed one counts at once; what is higher, `FalseRises` knows.
-    """
-    if strike.fault == "price":
-        return float(strike.amount < 1), strike.amount - 1 if 1 < strike.amount <= price_doubt.PLAUSIBLE else 0.0
-    return (1.0, 1.0) if strike.fault in {"state", "stale"} else (0.0, 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.simulator.dstack.model import Run
 from tests.disasters.sight import Sight
+from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth, run_price
 
 SECONDS = 900.0
@@ -25,6 +26,16 @@ def agreed(box: Box) -> float:
     if isinstance(thing, Run):
         return run_price(thing)
     return float(thing.locked_ask if thing.bid is None else thing.bid)
+
+
+def shares(strike: Strike) -> tuple[float, float]:
+    """Return by which shares of its rate a lie may lower and raise what is counted at once.
+
+    A price of up to `PLAUSIBLE` times the agreed one counts at once; what is higher, `FalseRises` knows.
+    """
+    if strike.fault == "price":
+        return float(strike.amount < 1), strike.amount - 1 if 1 < strike.amount <= PLAUSIBLE else 0.0
+    return (1.0, 1.0) if strike.fault in {"state", "stale"} else (0.0, 0.0)
 
 
 class Raises:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 
 from agent.domain.record.hold import Word
 from agent.domain.slot import Slot
@@ -35,6 +36,12 @@ def _works_on(box: Box) -> Slot | None:
     """Return the slot that a container of ours truly works on."""
     process = box.thing.process
     return slot_of(process.root) if isinstance(process, ScriptedGuard) else box.slot
+
+
+def _leaves_share(work: Workload, usable: AbstractSet[str], closed: AbstractSet[str]) -> bool:
+    """Return whether slots that are spread over markets leave the share of one empty, as their numbers ask for."""
+    is_rare = bool(closed & usable) or (CLOUDS in usable and len(usable) > 1)
+    return len(work.places) > 1 and is_rare
 
 
 class Slots:
@@ -85,22 +92,18 @@ class Slots:
                 waits = [holds.get(each) in OF_AN_ARRAY for each in work.places]
                 chooses |= holds.get(place) in OF_AN_ARRAY and not all(waits)
                 usable = {name for name in sight.fresh if work.may_use(name)}
-                # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
-                is_spread = len(work.places) > 1 and (bool(closed & usable) or (CLOUDS in usable and len(usable) > 1))
-                chooses |= closed >= usable or is_spread
+                chooses |= closed >= usable or _leaves_share(work, usable, closed)
                 self.judged += sight.now - self._calm_since >= PATIENCE_SECONDS
                 is_excused = bool(excuse(work)) or chooses or place in (lost | loading) or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
                     continue
                 since = self._free_since.setdefault(place, sight.now)
-                if sight.now - since <= PATIENCE_SECONDS:
-                    continue
-                if can_run(work, closed):
+                is_late = sight.now - since > PATIENCE_SECONDS
+                if is_late and can_run(work, closed):
                     yield self._idle(sight, place, sight.now - since)
-                elif CLOUDS in usable and "vast" not in usable:
-                    # The one pool that fits may rest after a loss or a failed start.
-                    self._free_since[place] = sight.now
+                elif is_late and CLOUDS in usable and "vast" not in usable:
+                    self._free_since[place] = sight.now  # the one pool that fits may rest after a loss
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
         keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}

@@ -19,7 +19,8 @@ from agent.markets import market_errors
 from agent.markets.dstack import fleets, market, names, orders
 from agent.markets.http_exchange import HttpExchange, Reply, Request
 from agent.markets.port import Terms
-from tests.markets.bench_dstack import DISK_GB, dstack_bench
+from tests.markets.bench import DISK_GB
+from tests.markets.bench_dstack import dstack_bench
 from tests.markets.scene import OFFER, asked
 from tests.support import dstack_server
 from tests.support.dstack_server import Server
