@@ -19,9 +19,10 @@ def machine(status: str, backend: str | None = "aws") -> rows.Machine:
 
 
 def gone(looks: list[tuple[float, str]], clouds: frozenset[str] = CLOUDS) -> bool:
-    """Return whether a machine is proven gone after looks at these seconds."""
+    """Return whether a machine is proven gone after looks at these seconds, and one more of the last; busy before."""
     endings = Endings()
-    for at, status in [*looks, (looks[-1][0] + 30, looks[-1][1])]:
+    before = [(looks[0][0] - 30, "busy")] if looks[0][1] == "busy" else []
+    for at, status in [*before, *looks, (looks[-1][0] + 30, looks[-1][1])]:
         endings.look([machine(status)], clouds, at)
     return endings.is_gone(machine(looks[-1][1]))
 
@@ -47,6 +48,7 @@ def test_an_end_is_not_believed_after_twelve_minutes_or_a_gap_or_if_it_was_never
 
 def test_an_end_is_not_believed_while_its_cloud_is_away() -> None:
     endings = Endings()
+    endings.look([machine("busy")], CLOUDS, -30)
     endings.look([machine("busy")], CLOUDS, 0)
     endings.look([machine("terminating")], frozenset(), 30)
     endings.look([machine("terminated")], CLOUDS, 60)
@@ -54,18 +56,31 @@ def test_an_end_is_not_believed_while_its_cloud_is_away() -> None:
 
 
 def test_a_machine_that_is_whole_again_may_be_watched_anew() -> None:
-    assert gone([(0, "busy"), (200, "busy"), (230, "terminated")])
-    assert gone([(0, "terminating"), (30, "busy"), (60, "terminated")])
+    assert gone([(0, "busy"), (200, "busy"), (230, "busy"), (260, "terminated")])
+    again = [(at + 30, word) for at, word in every(60, 900, "busy")]
+    assert gone([(0, "terminating"), *again, (960, "terminated")])
+
+
+@pytest.mark.parametrize("word", ["idle", "?", "busy"])
+def test_words_that_take_an_end_back_for_less_than_a_quarter_of_an_hour_are_not_believed(word: str) -> None:
+    """The server gave the machine up, and one field of some listings is wrong."""
+    given_up = [(0.0, "busy"), *((at + 30, "terminating") for at, _ in every(60, 900, "terminating"))]
+    wrong = [(at + 1050, word) for at, _ in every(60, 780, word)]
+    assert not gone([*given_up, (990, "terminated"), *wrong, (1890, "terminated")])
+
+
+def test_one_look_after_a_restart_proves_no_machine_whole() -> None:
+    assert not gone([(0, "idle"), (30, "terminated")])
 
 
 def test_one_wrong_word_proves_nothing() -> None:
     endings = Endings()
-    for at, status in enumerate(("busy", "terminated", "terminating", "terminated")):
+    for at, status in enumerate(("busy", "busy", "terminated", "terminating", "terminated")):
         endings.look([machine(status)], CLOUDS, at)
         assert not endings.is_gone(machine(status))
-    endings.look([machine("terminated")], CLOUDS, 4)
+    endings.look([machine("terminated")], CLOUDS, 5)
     assert endings.is_gone(machine("terminated"))
-    endings.look([machine("terminating")], CLOUDS, 5)
+    endings.look([machine("terminating")], CLOUDS, 6)
     assert not endings.is_gone(machine("terminating"))
     assert not Endings().is_gone(machine("terminated", backend=None))
 

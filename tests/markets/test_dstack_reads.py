@@ -44,6 +44,14 @@ def test_a_disk_of_just_the_asked_size_may_be_larger_and_another_one_is_as_told(
     assert (grows.disk_gb, stays.disk_gb) == (8_000.0, 100.0)
 
 
+def test_no_machine_costs_more_than_its_order_allowed() -> None:
+    most = money.per_hour("0.69")
+    assert search.paid_price(0.69, most) == most
+    assert search.paid_price(0.50, most) == money.per_hour("0.5")
+    assert search.paid_price(0.897, most) is None, "one wrong field does not reach a cap"
+    assert search.paid_price(0.897, None) == money.per_hour("0.897")
+
+
 def test_a_spot_machine_has_a_price_that_is_taken_and_a_pool_of_its_own() -> None:
     resources = row()["instance"]["resources"] | {"spot": True}
     plain, spot = offers(row(), row(price=1.5, instance={"name": "p4d", "resources": resources}))[::-1]

@@ -156,6 +156,22 @@ async def test_a_slot_whose_machine_was_lost_unseen_runs_again_and_the_old_lease
         await world.until(lambda: [lease.instance_id for lease in world.leases()] == [new.instance_id], minutes=5)
 
 
+async def test_what_is_released_before_it_was_seen_whole_counts_while_its_machine_is_being_ended(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as world:
+        server(world).gives_up = 1.0
+        await world.cycle()
+        (run,) = server(world).live_contracts()
+        assert run.machine is None
+        world.clock.advance(20.0)
+        assert server(world).runs[run.uuid].machine is not None
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.cycle(minutes=10)
+        assert [lease.bills for lease in world.leases()] == [Bills.GPU_AND_DISK]
+        assert await world.spend() == pytest.approx(server(world).charged_total(), abs=0.02)
+
+
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)

@@ -246,7 +246,9 @@ def _unread(
     fleet: Fleet, view: MarketView, lease: Lease, row: Instance, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
     """Return the change by an unreadable state: no interruption and no start, but unpaid GPUs may be paid now."""
-    is_counted = lease.bills is Bills.GPU_AND_DISK or lease.state is LeaseState.RELEASING
+    # What ends stays as it was, unless its market itself says that the GPUs may be charged until then.
+    is_ending = lease.state is LeaseState.RELEASING and not row.may_bill_gpu
+    is_counted = lease.bills is Bills.GPU_AND_DISK or is_ending
     return None if is_counted else _updated(fleet, view, lease, row, lease.state, between)
 
 

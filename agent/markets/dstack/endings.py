@@ -1,9 +1,10 @@
 """Whether a machine that the server calls terminated is gone at its cloud.
 
 The server writes `terminated` also where it gave up: after 15 minutes of failed tries, and at once where the cloud has
-left the project. So the word is believed only of a machine whose end we watched, whose cloud was there all the while,
-and of which two looks in a row say it. Any other one counts as billing until a person has looked at the console of its
-cloud and said that it is gone.
+left the project. So the word is believed only of a machine that was surely whole before: two looks in a row said so, or
+one while its run was active. We must have watched its end, its cloud must have been there all the while, and two looks
+in a row must say it. Any other one counts as billing until a person has looked at the console of its cloud and said
+that it is gone.
 
 The memory is of this process: what ended while nobody looked is not believed either.
 """
@@ -14,6 +15,10 @@ from dataclasses import dataclass
 from agent.markets.dstack import rows, rules
 
 TERMINATING, TERMINATED = "terminating", "terminated"
+WHOLE = frozenset({"pending", "provisioning", "idle", "busy"})
+WHOLE_AGAIN_SECONDS = 900.0
+"""So long all looks must call a machine whole again that was called ending: the server never takes that back, so some
+of its words were wrong."""
 LATEST_SECONDS = 720.0
 """The server gives up 15 minutes after its first failed try, so an end within 12 minutes was none."""
 
@@ -23,7 +28,11 @@ class _Watched:
     """The looks at one machine, in monotonic seconds; `whole_at` is the last one before its end began."""
 
     whole_at: float | None = None
+    whole_since: float | None = None
+    """The first look of those in a row that call it whole."""
     looked_at: float = 0.0
+    was_ending: bool = False
+    """Whether a look called it terminating or terminated since it was whole."""
     was_missed: bool = False
     ended_at: float | None = None
     """The first look of those in a row that call it terminated, if it came in time."""
@@ -37,12 +46,17 @@ class Endings:
         """Have seen nothing."""
         self._watched: dict[str, _Watched] = {}
 
-    def look(self, machines: Iterable[rows.Machine], backends: Collection[str], now: float) -> None:
-        """Note all machines of a listing, with the clouds of the project, at a monotonic second."""
+    def look(
+        self, machines: Iterable[rows.Machine], backends: Collection[str], now: float, active: Collection[str] = ()
+    ) -> None:
+        """Note all machines of a listing, with the clouds of the project, at a monotonic second.
+
+        `active` are the ids of machines whose run goes on.
+        """
         listed = {machine.id: machine for machine in machines}
         self._watched = {each: seen for each, seen in self._watched.items() if each in listed}
         for machine in listed.values():
-            self._note(machine, machine.backend in backends, now)
+            self._note(machine, machine.backend in backends, machine.id in active, now)
 
     def is_gone(self, machine: rows.Machine) -> bool:
         """Return whether a machine is proven gone."""
@@ -54,14 +68,15 @@ class Endings:
         seen = self._watched.get(machine.id)
         return seen is not None and seen.ended_at is not None
 
-    def _note(self, machine: rows.Machine, has_cloud: bool, now: float) -> None:  # noqa: FBT001 - one caller
+    def _note(self, machine: rows.Machine, has_cloud: bool, is_active: bool, now: float) -> None:  # noqa: FBT001
         seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
         had_gap, seen.looked_at = now - seen.looked_at > rules.LONGEST_GAP.total_seconds(), now
         if machine.status != TERMINATED:
             seen.ended_at, seen.is_gone = None, False
         if machine.status not in {TERMINATING, TERMINATED}:
-            seen.whole_at, seen.was_missed = now, False
+            _note_whole(seen, is_whole=machine.status in WHOLE, is_active=is_active, had_gap=had_gap)
             return
+        seen.was_ending, seen.whole_since = True, None
         seen.was_missed = seen.was_missed or had_gap or not has_cloud
         if machine.status != TERMINATED:
             return
@@ -69,3 +84,15 @@ class Endings:
             seen.is_gone = True
         elif seen.whole_at is not None and not seen.was_missed and now - seen.whole_at <= LATEST_SECONDS:
             seen.ended_at = now
+
+
+def _note_whole(seen: _Watched, *, is_whole: bool, is_active: bool, had_gap: bool) -> None:
+    """Note a look that calls a machine whole, or has a word for it that says nothing."""
+    now, since = seen.looked_at, None if had_gap else seen.whole_since
+    seen.whole_since = (now if since is None else since) if is_whole else None
+    if seen.was_ending:
+        is_sure = is_whole and since is not None and now - since >= WHOLE_AGAIN_SECONDS
+    else:
+        is_sure = is_whole and (is_active or since is not None)
+    if is_sure:
+        seen.whole_at, seen.was_missed, seen.was_ending = now, False, False

@@ -82,7 +82,8 @@ class DstackMarket:
         backends = await self.backends()
         listed = await self._listing.everything()
         machines = [*(one for ones in listed.machines.values() for one in ones), *listed.without_run]
-        self._endings.look(machines, backends, self._clock.monotonic())
+        active = {one.id for run in listed.runs if states.is_active(run) for one in listed.machines.get(run.name, ())}
+        self._endings.look(machines, backends, self._clock.monotonic(), active)
         standing = {run.id: self._standing(run, listed) for run in listed.runs}
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
         self._deleted = {run.id for run in listed.runs if run.deleted and _is_there(run, listed)}
@@ -291,7 +292,8 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
     place = _place(got) if got is not None else None
     place = place or names.ordered(order)
     cards = got.instance_type.resources.gpus if got is not None and got.instance_type is not None else []
-    rate = search.price(got.price) if got is not None else search.ordered_price(order.max_price)
+    most = search.ordered_price(order.max_price)
+    rate = search.paid_price(got.price, most) if got is not None else most
     model = names.model(cards[0].name) if cards else names.model("")
     disk_gb = (order.resources.disk_gb if order.resources is not None else None) or 0.0
     read = {"gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}

@@ -58,6 +58,12 @@ def price(dollars: float | None) -> UsdPerHour | None:
     return money.per_hour_up(dollars)
 
 
+def paid_price(dollars: float | None, most: UsdPerHour | None) -> UsdPerHour | None:
+    """Return the rate of a machine, or None if it is absurd: the server takes none above the most that was ordered."""
+    rate = price(dollars)
+    return None if rate is not None and most is not None and rate.micros > most.micros + 1 else rate
+
+
 def ordered_price(dollars: float | None) -> UsdPerHour | None:
     """Return the rate that an order was made with, which `orders.dollars` rounded up by less than a micro-dollar."""
     return price(None if dollars is None else round(dollars, 6))

@@ -29,6 +29,7 @@ _NEVER_RAN = frozenset(
     }
 )
 _IMAGE = "creating_container_error"
+_ACTIVE = frozenset({"provisioning", "running"})
 UNPROVEN = (
     "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud, "
     "and if it is gone, `gpubid release SLOT --gone`"
@@ -47,6 +48,11 @@ class Standing:
     is_image_refused: bool = False
     is_unproven: bool = False
     """Whether the server calls run and machine over, and nobody watched the machine's end."""
+
+
+def is_active(run: rows.Run) -> bool:
+    """Return whether a run goes on."""
+    return run.status in _ACTIVE and not run.deleted
 
 
 def standing(run: rows.Run, machines: Sequence[rows.Machine], endings: Endings) -> Standing:

@@ -1,11 +1,13 @@
 """Point 6, too: a slot is excused by the cap on the rate only while no start of its work fits beside what counts."""
 
 import math
+from collections.abc import Mapping
 
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 from agent.simulator.mithril.model import Bid
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 from tests.disasters.points import open_bids, pool_room
 from tests.disasters.points.room import ROOM
 from tests.disasters.sight import Sight
@@ -36,7 +38,14 @@ def counted(sight: Sight, truth: Truth) -> float:
     disks = sum(lease.disk_rate.dollars for lease in leases.values() if lease.market == MARKET)
     others = ((box, leases.get((box.market, box.instance_id))) for box in truth.live if box.label is not None)
     rates = (_rate(truth, box, lease) for box, lease in others if not isinstance(box.thing, Bid))
-    return open_bids.limits(truth, held) + disks + sum(rates)
+    return open_bids.limits(truth, held) + disks + sum(rates) + _unproven(truth, leases)
+
+
+def _unproven(truth: Truth, leases: Mapping[tuple[str, str], Lease]) -> float:
+    """Return what counts although its cloud has taken it back: nobody has proven that yet."""
+    boxes = ((truth.boxes.get(place), lease) for place, lease in leases.items() if place[0] == CLOUDS)
+    gone = (lease for box, lease in boxes if box is not None and not box.is_live)
+    return sum(lease.billing_rate.dollars for lease in gone)
 
 
 def _rate(truth: Truth, box: Box, lease: Lease | None) -> float:

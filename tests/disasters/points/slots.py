@@ -38,6 +38,11 @@ def _works_on(box: Box) -> Slot | None:
     return slot_of(process.root) if isinstance(process, ScriptedGuard) else box.slot
 
 
+def _has_one_pool(usable: AbstractSet[str]) -> bool:
+    """Return whether one pool of clouds may be all that fits, and rest after a loss."""
+    return CLOUDS in usable and "vast" not in usable
+
+
 def _leaves_share(work: Workload, usable: AbstractSet[str], closed: AbstractSet[str]) -> bool:
     """Return whether slots that are spread over markets leave the share of one empty, as their numbers ask for."""
     is_rare = bool(closed & usable) or (CLOUDS in usable and len(usable) > 1)
@@ -100,10 +105,10 @@ class Slots:
                     continue
                 since = self._free_since.setdefault(place, sight.now)
                 is_late = sight.now - since > PATIENCE_SECONDS
-                if is_late and can_run(work, closed):
+                if (is_late or _has_one_pool(usable)) and not can_run(work, closed):
+                    self._free_since[place] = since if is_late else sight.now
+                elif is_late:
                     yield self._idle(sight, place, sight.now - since)
-                elif is_late and CLOUDS in usable and "vast" not in usable:
-                    self._free_since[place] = sight.now  # the one pool that fits may rest after a loss
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
         keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}
