@@ -1,5 +1,6 @@
 """Reading dstack: offers, whole listings, runs that are not ours, figures that are missing, words of no meaning."""
 
+import datetime as dt
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from agent.markets.dstack.endings import Endings
 from tests.markets.bench_dstack import ServerBench, dstack_bench
 
 NAME = "g0123456789ab-0-0123456789abcdef"
+SEEN_AT = dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def offers(*found: dict[str, Any], asked_gb: float = 40.0) -> list[Any]:
     read = [tolerant_rows.row(one, rows.Offer, "The plan") for one in found]
-    return search.offers(read, frozenset({"aws"}), tolerant_rows.moment("2026-11-28T00:00:00Z"), asked_gb)  # type: ignore[arg-type]
+    return search.offers(read, frozenset({"aws"}), SEEN_AT, asked_gb, {"aws": 90_000})
 
 
 def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
@@ -37,6 +39,7 @@ def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
     assert (offer.ask, offer.floor, offer.keeps_disk) == (money.per_hour("3.44"), None, False)
     assert offer.dlperf == pytest.approx(2 * 76.4), "of the slower bus"
     assert names.pool(offer.host_id) == names.Pool("aws", "us-east-1", "p4d")
+    assert offer.egress_micros_per_gb == 90_000
 
 
 def test_a_disk_of_just_the_asked_size_may_be_larger_and_another_one_is_as_told() -> None:

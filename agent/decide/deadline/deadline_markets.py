@@ -146,11 +146,16 @@ def _pool(
 def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
     """Return the dollars of carrying the checkpoint between markets, from the traffic prices of their offers."""
     size = view.workload.checkpoint.size_gb / 1e6
-    up = np.array([each.offer.traffic_up_micros_per_gb if each is not None else 0 for each in best], dtype=np.float64)
+    up = np.array([_leaving_micros(each) for each in best], dtype=np.float64)
     down = np.array([each.offer.traffic_down_micros_per_gb if each is not None else 0 for each in best])
     moves: regimes.Array = (up[:, None] + down[None, :]) * size
     np.fill_diagonal(moves, 0.0)
     return moves
+
+
+def _leaving_micros(best: Candidate | None) -> int:
+    """Return the price of a gigabyte that leaves a host: the market's own, and the operator's figure for its cloud."""
+    return best.offer.traffic_up_micros_per_gb + best.offer.egress_micros_per_gb if best is not None else 0
 
 
 def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[str]) -> tuple[Option, ...]:

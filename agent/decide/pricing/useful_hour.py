@@ -108,11 +108,13 @@ class StayCost(msgspec.Struct, frozen=True):
     dlperf: float
     speed: float = 1.0
     """The share of the promised DLPerf that is left after measurements."""
+    egress_dollars: float = 0.0
+    """The price of the checkpoints that leave the cloud during the stay."""
 
     @property
     def dollars(self) -> float:
         """The expected cost of the whole stay, with idle time at what an hour of the work is worth."""
-        return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.idle_dollars
+        return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.egress_dollars + self.idle_dollars
 
     @property
     def per_useful_hour(self) -> float:
@@ -143,6 +145,7 @@ class StayCost(msgspec.Struct, frozen=True):
             Term("gpu", self.gpu_dollars, "$"),
             Term("disk", self.disk_dollars, "$"),
             Term("traffic", self.traffic_dollars, "$"),
+            *((Term("checkpoints out of the cloud", self.egress_dollars, "$"),) if self.egress_dollars else ()),
             Term("idle while loading", self.idle_dollars, "$"),
             Term("loading", self.loading_hours, "h"),
             Term("restore", self.restore_hours, "h"),
@@ -258,6 +261,7 @@ def stay_cost(
     longest_restore, unsaved = _spans(work.checkpoint)
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.value_of(candidate.gpu).dollars * loading
+    egress = _uploaded_gb_an_hour(work.checkpoint) * candidate.egress_micros_per_gb / money.MICROS
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
     def reckoned(way: Way) -> StayCost:
@@ -279,9 +283,16 @@ def stay_cost(
             hazard=loss / hours,
             dlperf=dlperf,
             speed=speed,
+            egress_dollars=egress * hours,
         )
 
     return reckoned
+
+
+def _uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:
+    """Return the gigabytes of checkpoints that leave a host in an hour: each one whole, and none without a bucket."""
+    is_remote = checkpoint.place is workload.CheckpointPlace.REMOTE
+    return checkpoint.size_gb * _HOUR / checkpoint.interval if is_remote else 0.0
 
 
 def _spans(checkpoint: workload.Checkpoint) -> tuple[float, float]:

@@ -25,7 +25,7 @@ CENT = money.per_hour("0.01")
 def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> UsdPerHour:
     """Return the limit at which a stay neither gains nor loses, at most `most`; `worth` is that of a useful hour."""
     hours = stay.useful_hours + stay.lost_hours + stay.restore_hours
-    once = stay.disk_dollars + stay.traffic_dollars
+    once = stay.disk_dollars + stay.traffic_dollars + stay.egress_dollars
     net = (worth.dollars * stay.useful_hours - once) / hours
     return _in_cents(max(money.FREE, min(most, worth, money.per_hour(round(net, 6)))))
 

@@ -65,6 +65,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """Whether the ports of a container there can be reached from outside."""
     asks_pages: bool = False
     """Whether its market itself asks a page of a service there, and tells whether it answers."""
+    egress_micros_per_gb: int = 0
+    """Micro-dollars for a gigabyte that leaves its cloud, by the operator's own figure: no listing shows it."""
     keeps_disk: bool = True
     """Whether the disk outlives the loss of an instance there."""
     network_volumes: tuple[str, ...] = ()

@@ -217,7 +217,8 @@ class DstackMarket:
         kept = {key: each for key, each in self._planned.items() if now - each[0] < PLAN_SECONDS}
         if asked not in kept:
             plan = rows.offers(await self._client.plan(orders.question(*asked, self._terrain.fleet, bounds)))
-            kept[asked] = now, search.offers(plan, frozenset(bounds.backends), self._clock.now(), query.disk_gb)
+            clouds, seen_at = frozenset(bounds.backends), self._clock.now()
+            kept[asked] = now, search.offers(plan, clouds, seen_at, query.disk_gb, bounds.egress)
         self._planned = kept
         return kept[asked][1]
 

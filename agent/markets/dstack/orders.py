@@ -30,10 +30,12 @@ PROBE_SECONDS, ANSWER_SECONDS = 15, 5
 
 
 class Bounds(NamedTuple):
-    """The clouds and regions of `[markets.dstack]`; no regions stand for all of them."""
+    """The clouds of `[markets.dstack]` with their prices of traffic, and the regions; none stand for all of them."""
 
     backends: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
+    egress: Mapping[str, int] = {}
+    """Micro-dollars for a gigabyte that leaves each cloud, by the operator's figures."""
 
 
 def question(gpus: int, vram_mb: int, disk_gb: float, fleet: str, most: Bounds) -> dict[str, Any]:

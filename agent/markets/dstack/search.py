@@ -1,7 +1,7 @@
 """A plan's row -> an offer of ours, checked against the question: the server does not know our names of models."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from agent.domain import money
@@ -19,12 +19,18 @@ _FREE = frozenset({"available", "unknown"})
 _OF_NOBODY = frozenset({"google", "intel", "tenstorrent"})
 
 
-def offers(found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datetime, asked_gb: float) -> list[Offer]:
+def offers(
+    found: Iterable[rows.Offer], backends: frozenset[str], seen_at: datetime, asked_gb: float, egress: Mapping[str, int]
+) -> list[Offer]:
     """Return the readable offers that can be rented, the cheapest first, each pool once.
 
-    `asked_gb` is the disk that the plan was asked for.
+    `asked_gb` is the disk that the plan was asked for, `egress` micro-dollars for a gigabyte that leaves each cloud.
     """
-    made = [_offer(row, seen_at, asked_gb) for row in found if row.backend in backends and row.availability in _FREE]
+    made = [
+        _offer(row, seen_at, asked_gb, egress.get(row.backend, 0))
+        for row in found
+        if row.backend in backends and row.availability in _FREE
+    ]
     by_id: dict[str, Offer] = {}
     known = [one for one in made if one is not None]
     for offer in sorted(known, key=lambda one: (one.ask or one.floor or money.FREE, one.offer_id)):
@@ -69,7 +75,7 @@ def ordered_price(dollars: float | None) -> UsdPerHour | None:
     return price(None if dollars is None else round(dollars, 6))
 
 
-def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float) -> Offer | None:
+def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float, egress: int) -> Offer | None:
     gpus, is_spot = row.instance.resources.gpus, row.instance.resources.spot
     where = names.pool_of(row.backend, row.region, row.instance.name, is_spot=is_spot)
     listed = price(row.price)
@@ -106,6 +112,7 @@ def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float) -> Offer | None:
         is_price_taken=is_spot,
         opens_ports=False,
         asks_pages=True,
+        egress_micros_per_gb=egress,
         keeps_disk=False,
     )
 

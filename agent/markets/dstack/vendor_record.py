@@ -1,9 +1,10 @@
 """The record of dstack: what the rest of the program knows about this market."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from agent.markets.dstack.rules import RULES
 from agent.markets.market_record import Finding, FirstAnswers, MarketOptions, MarketRecord, Question
@@ -19,6 +20,12 @@ REFUSED = ("vastai", "runpod", "dstack", "remote")
 """Two have a market of their own here, one rents through another company, and one has machines that nobody rents."""
 ON_DEMAND = FirstAnswers("1.50", "40", "ondemand")
 """An A100 on demand is at $1.29 in the price table. Assumed."""
+MOST_PER_GB = 5
+"""Dollars for a gigabyte of traffic above which a figure is a slip. Assumed."""
+_Cloud = Annotated[str, Field(pattern=r"^[a-z]{1,32}$")]
+_PerGb = Annotated[
+    Decimal, Field(ge=0, le=MOST_PER_GB), WithJsonSchema({"type": "number", "minimum": 0, "maximum": MOST_PER_GB})
+]
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,40}$")]
 
 
@@ -34,6 +41,9 @@ class DstackOptions(MarketOptions):
     """The clouds to rent at, as the server names them. Without one gpubid rents nothing there."""
     regions: Annotated[tuple[str, ...], Field(max_length=64, examples=[["us-east-1"]])] = ()
     """The regions to rent in, as the server names them. Empty: all."""
+    egress_per_gb: Annotated[dict[_Cloud, _PerGb], Field(max_length=32, examples=[{"aws": 0.09, "gcp": 0.12}])] = {}  # noqa: RUF012 - pydantic copies it
+    """Dollars for a gigabyte that leaves each cloud, from your bill: the server tells none. Strategies count the
+    checkpoints that are uploaded with it; the traffic itself is not metered."""
 
     @field_validator("backends")
     @classmethod
@@ -59,10 +69,12 @@ def connect(
     through: "Exchange | None" = None,
 ) -> "DstackMarket":
     """Return the market at `url`; without `options` it can list and end, and rents nothing."""
+    from agent.domain import money
     from agent.markets.dstack import market, orders
 
     own = options if isinstance(options, DstackOptions) else DstackOptions()
-    terrain = market.Terrain(own.project, own.fleet or "", orders.Bounds(own.backends, own.regions))
+    egress = {name: money.usd(price).micros for name, price in own.egress_per_gb.items()}
+    terrain = market.Terrain(own.project, own.fleet or "", orders.Bounds(own.backends, own.regions, egress))
     return market.connect(url, key, clock, jitter, terrain=terrain, through=through)
 
 

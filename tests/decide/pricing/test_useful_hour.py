@@ -156,6 +156,17 @@ def test_a_reckoning_by_hand() -> None:
     assert found.score == pytest.approx(80 / found.per_useful_hour)
 
 
+def test_checkpoints_that_leave_a_cloud_cost_what_the_operator_says_and_none_on_the_disk_do() -> None:
+    kept = Checkpoint(timedelta(minutes=30), timedelta(0), 2.0, CheckpointPlace.REMOTE)
+    dear = builders.offer(egress_micros_per_gb=90_000)
+    way = Way(Tenure.ON_DEMAND, builders.per_hour("0.40"))
+    found = reckon(dear, way, builders.workload(checkpoint=kept), None, 0.1)
+    assert found.egress_dollars == pytest.approx(2 * 2.0 * 0.09 * found.gpu_dollars / 0.40)
+    assert {term.name: term.figure for term in found.terms()}["checkpoints out of the cloud"] == found.egress_dollars
+    on_disk = builders.workload(checkpoint=replace(kept, place=CheckpointPlace.DISK))
+    assert reckon(dear, way, on_disk, None, 0.1).egress_dollars == 0.0
+
+
 def test_every_figure_of_a_reckoning_is_told() -> None:
     found = reckon(builders.offer(), Way(Tenure.ON_DEMAND, builders.per_hour("0.4")), builders.workload(), None, 0.1)
     told = {term.name: term.figure for term in found.terms()}
