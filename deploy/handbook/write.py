@@ -1,13 +1,17 @@
 """Write the generated pages of the handbook anew; `make handbook` runs this, and a test says when it is due."""
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from agent import tuning
+from agent.baselines import baseline_loading
 from agent.config import config_schema
 from agent.config.notify import severity_of
+from agent.domain.market.baseline import Baseline
+from agent.domain.market.tenure import Tenure
 from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.web.feed import openapi
 
@@ -38,9 +42,70 @@ which says so in its last message, `refused`. The operators' socket beside the l
 """
 
 
+ABOUT_CLOUDS = """\
+Which clouds can be rented at through [your own dstack server](other-clouds.md), by what dstack {server} says of itself.
+A cloud without an extra comes with `dstack[server]`. The prices are published ones for one GPU on demand, each with its
+date: figures to compare with. What is free now, and for how much, only your server tells: `gpubid plan`.
+"""
+ABOUT_OTHERS = """\
+## Clouds that dstack does not know
+
+Nothing can be rented there through gpubid. Their published prices are baselines of `gpubid estimate` and
+`gpubid savings`.
+"""
+
+
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its name."""
-    return {"keys.md": keys(), "events.md": events(), "feed.md": feed()}
+    return {"keys.md": keys(), "events.md": events(), "feed.md": feed(), "clouds.md": clouds()}
+
+
+def clouds() -> str:
+    """Return the table of clouds: how each is rented at through gpubid, and what is published of its prices."""
+    known = tomllib.loads((Path(__file__).parent / "clouds.toml").read_text())
+    rows = known["clouds"]
+    prices = _published()
+    theirs = {name: row.get("published", name) for name, row in rows.items()}
+    others = [name for name in prices if name not in theirs.values()]
+    parts = [
+        "# Clouds\n",
+        GENERATED,
+        ABOUT_CLOUDS.format(server=known["server"]),
+        "| cloud | name in `backends` | in a plain server | extra | through gpubid | published, one GPU an hour |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *(_cloud(name, row, prices.get(theirs[name], "-")) for name, row in rows.items()),
+        "",
+        ABOUT_OTHERS,
+        "| cloud | published, one GPU an hour |",
+        "| --- | --- |",
+        *(f"| `{name}` | {prices[name]} |" for name in others),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _published() -> dict[str, str]:
+    """Return the published prices on demand of each cloud, the cheapest of each model."""
+    found: dict[str, dict[str, Baseline]] = {}
+    for figure in baseline_loading.load().figures:
+        own = found.setdefault(figure.cloud, {}) if figure.tenure is Tenure.ON_DEMAND else {}
+        before = own.setdefault(figure.gpu, figure)
+        own[figure.gpu] = min(before, figure, key=_per_gpu)
+    return {
+        cloud: "; ".join(f"{gpu} ${_per_gpu(each):.2f} ({each.dated})" for gpu, each in sorted(own.items()))
+        for cloud, own in sorted(found.items())
+    }
+
+
+def _per_gpu(figure: Baseline) -> float:
+    return figure.least.dollars / figure.gpus
+
+
+def _cloud(name: str, row: dict[str, Any], prices: str) -> str:
+    names = ", before ".join(f"`{each}`" for each in (name, *row.get("also", ())))
+    how = f"no: {row['refused']}" if "refused" in row else "yes"
+    extra = f"`{row['extra']}`" if "extra" in row else "none"
+    return f"| {row['title']} | {names} | {'yes' if row['listed'] else 'no'} | {extra} | {how} | {prices} |"
 
 
 def keys() -> str:

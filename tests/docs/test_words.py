@@ -57,6 +57,7 @@ EXCUSES = (
     Excuse("deploy/handbook/pages/keys.md", "backends?", _HAPROXY),
     Excuse("agent/markets/dstack/", "backends?", "dstack's word for a cloud, and a key of its table"),
     Excuse("deploy/handbook/pages/other-clouds.md", "backends?", "dstack's word for a cloud, and a key of its table"),
+    Excuse("deploy/handbook/pages/clouds.md", "backends?", "dstack's word for a cloud, and a key of its table"),
     Excuse("agent/markets/runpod/", "pods?", "RunPod's console and documents call an instance a pod"),
     Excuse("agent/markets/runpod/", "balances?", "RunPod's own refusal, recognised by its words"),
     Excuse("deploy/handbook/pages/markets.md", "pods?", "the page compares the vendors by their own objects"),
