@@ -121,6 +121,17 @@ async def test_a_project_that_the_key_does_not_have_is_named_before_anything_is_
         assert good.code == 0, good
 
 
+async def test_a_first_configuration_of_dstack_says_that_its_prices_are_listed(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        flags = ("init", "--yes", "--market", "dstack", "--url", market.first_line["dstack_url"])
+        wants = ("--set", "fleet=gpubid", "--set", "backends=aws,cloudrift")
+        said = await gpubid(tmp_path, *flags, *wants, DSTACK_API_KEY=DEFAULT_KEY)
+        assert said.code == 0, said
+        assert 'dstack takes no bids: its prices are listed, so the strategy is "ondemand"' in said.out
+        planned = await gpubid(tmp_path, "plan", DSTACK_API_KEY=DEFAULT_KEY)
+    assert "it would rent host pool/cloudrift/" in planned.out
+
+
 async def test_a_first_configuration_of_runpod_rents_what_runpod_sells_today(tmp_path: Path) -> None:
     async with programs.market(tmp_path) as market:
         url = market.first_line["runpod_url"]

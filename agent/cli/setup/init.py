@@ -15,6 +15,7 @@ import typer
 
 from agent.cli.setup import first_config
 from agent.cli.shared import exits, session
+from agent.domain.market.market_rules import PricePaid
 from agent.markets import registered_markets
 from agent.markets.market_record import AT_A_BID, Question
 
@@ -94,7 +95,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
             session.say(f"the key is kept in {file}")
     _write_config(config, text, shipped)
     if answers.strategy != AT_A_BID.strategy:
-        session.say(f'{answers.market} sells on-demand capacity only, so the strategy is "{answers.strategy}"')
+        session.say(f'{_why_no_bids(answers.market)}, so the strategy is "{answers.strategy}"')
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
     if is_live and not answers.may_spend:
@@ -103,6 +104,12 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     first, why = ("plan", "what it would do now") if is_live else ("rehearse", "a day on the simulated market")
     session.say(f"next: gpubid {first}{where}   # {why}")
     session.say(f"then: gpubid run{where}   # the daemon, until Ctrl-C")
+
+
+def _why_no_bids(market: str) -> str:
+    if registered_markets.record(market).rules.price_paid is PricePaid.LISTED:
+        return f"{market} takes no bids: its prices are listed"
+    return f"{market} sells on-demand capacity only"
 
 
 class _Asker:
