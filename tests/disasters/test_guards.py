@@ -11,6 +11,7 @@ import structlog
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, stage
 from tests.disasters.auctions import auction_draw
+from tests.disasters.clouds import cloud_draw
 from tests.disasters.guards import guard_draw
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.idleness import idle_draw
@@ -68,7 +69,7 @@ def test_work_that_fails_is_no_reason_to_rent_again() -> None:
 def test_guards_change_nothing_else_about_a_seed() -> None:
     """About a third of the seeds have them. Later draws add some or take some off, so none of those is made here."""
     with ExitStack() as opened:
-        for later in (auction_draw, kept_draw, idle_draw):
+        for later in (auction_draw, kept_draw, idle_draw, cloud_draw):
             opened.enter_context(mock.patch.object(later, "SHARE", 0.0))
         drawn = [draw.story(seed) for seed in range(100)]
         with mock.patch.object(guard_draw, "SHARE", 0.0):

@@ -290,8 +290,11 @@ def stay_cost(
 
 
 def _uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:
-    """Return the gigabytes of checkpoints that leave a host in an hour: each one whole, and none without a bucket."""
-    is_remote = checkpoint.place is workload.CheckpointPlace.REMOTE
+    """Return the gigabytes of checkpoints that leave a host in an hour: each one whole, and none without a bucket.
+
+    Work that loses nothing has no interval, and nothing is known of its size.
+    """
+    is_remote = checkpoint.place is workload.CheckpointPlace.REMOTE and checkpoint.interval > timedelta()
     return checkpoint.size_gb * _HOUR / checkpoint.interval if is_remote else 0.0
 
 

@@ -165,6 +165,8 @@ def test_checkpoints_that_leave_a_cloud_cost_what_the_operator_says_and_none_on_
     assert {term.name: term.figure for term in found.terms()}["checkpoints out of the cloud"] == found.egress_dollars
     on_disk = builders.workload(checkpoint=replace(kept, place=CheckpointPlace.DISK))
     assert reckon(dear, way, on_disk, None, 0.1).egress_dollars == 0.0
+    lossless = builders.workload(checkpoint=replace(kept, interval=timedelta()))
+    assert reckon(dear, way, lossless, None, 0.1).egress_dollars == 0.0
 
 
 def test_every_figure_of_a_reckoning_is_told() -> None:
