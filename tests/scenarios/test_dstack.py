@@ -152,8 +152,10 @@ async def test_a_slot_whose_machine_was_lost_unseen_runs_again_and_the_old_lease
         before = await world.spend()
         await world.cycle(minutes=60)
         assert await world.spend() - before == pytest.approx(2 * new.gpu_rate.dollars, rel=0.1)
-        await world.app.say(Order("release", old.lease_id, is_gone=True), "a person")
+        await world.app.say(Order("release", str(new.slot), is_gone=True), "a person")
         await world.until(lambda: [lease.instance_id for lease in world.leases()] == [new.instance_id], minutes=5)
+        await world.cycle(minutes=5)
+        assert [lease.instance_id for lease in world.running()] == [new.instance_id], "the word is not about this one"
 
 
 async def test_what_is_released_before_it_was_seen_whole_counts_while_its_machine_is_being_ended(

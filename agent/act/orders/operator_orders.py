@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from agent.act import record
-from agent.act.orders import begun_runs, hand_demands, operator_targets
+from agent.act.orders import begun_runs, gone_leases, hand_demands, operator_targets
 from agent.act.orders.order_error import OrderError
 from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
@@ -31,7 +31,7 @@ from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
-from agent.domain.work.decision import GONE, Pause, Reason, Release
+from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import VERBS, Order
 from agent.domain.work.sign_of_life import Absence
 from agent.domain.work.workload import Workload
@@ -130,7 +130,8 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     if order.verb == "release":
         if not leases:
             raise OrderError("no_lease", f"no open lease matches {order.target!r}; {_open(grounds)}")
-        return Meaning(target, f"release {target}", decisions=_releases(leases, "release", is_gone=order.is_gone))
+        due = gone_leases.releases(leases) if order.is_gone else _releases(leases, "release")
+        return Meaning(target, f"release {target}", decisions=due)
     return _standing(order, who, target, leases, grounds)
 
 
@@ -197,9 +198,8 @@ def _is_within(target: Target, outer: Target) -> bool:
     return target == outer or (is_slot_of and target.workload == outer.workload)
 
 
-def _releases(leases: Iterable[Lease], verb: str, *, is_gone: bool = False) -> tuple[Release, ...]:
-    reason = Reason(GONE, "a person says that nothing of it is left") if is_gone else None
-    return tuple(Release(lease, reason or Reason("ordered", f"ordered by `gpubid {verb}`")) for lease in leases)
+def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
+    return tuple(Release(lease, Reason("ordered", f"ordered by `gpubid {verb}`")) for lease in leases)
 
 
 def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
