@@ -174,6 +174,7 @@ class Judge:
         self._watch_vanishing(sight)
         self.money.see(sight)
         self.idle_times.see(sight)
+        self.only_copies.see(sight)
         self.releases.see(sight.now)
         self.releases.look(sight)
         return next(self._broken(sight, config, can_run), None)

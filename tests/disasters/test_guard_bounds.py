@@ -17,7 +17,7 @@ from agent.decide import slots
 from agent.decide.facts import HostChecked
 from agent.decide.moves import due_endings, last_checkpoint
 from agent.decide.pricing import broken_promises
-from agent.decide.reconcile.guards import acceptance_verdict, guard_end, host_checks
+from agent.decide.reconcile.guards import acceptance_verdict, guard_end, guard_refusal, host_checks
 from agent.decide.reconcile.guards.guard_end import GuardWord, Word
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
@@ -85,6 +85,33 @@ def test_a_disk_that_never_had_work_waits_for_nobody() -> None:
     assert broken(*story) is None
     with mock.patch.object(slots, "may_leave", return_value=False):
         point, sentence = found(broken(*story))
+    assert (point, "contract_end" in sentence) == (6, True)
+
+
+REFUSED = (
+    Deed(30, "host_offline", 19, 0.28),
+    Deed(42, "bucket_away", 40, 0.81),
+    Deed(56, "near_end", 17, 0.3),
+)
+"""The guard of a host that takes over finds no bucket, and refuses to start. Then its host leaves the market."""
+
+
+def refused(*deeds: Deed) -> Broken | None:
+    """Play a service of three slots that keep their work on disks."""
+    guard = Guarded(is_on_disk=True, upload=2.0, final_within=8.0, accept="tell")
+    work = Work("w0", "service", "ondemand", 3, ("vast",), guard=guard)
+    return play.play(Story(2249, ("vast",), (work,), 48.0, 0.0, 0, deeds=(*REFUSED, *deeds))).broken
+
+
+def test_a_disk_waits_for_a_person_where_nobody_saw_that_no_work_began_on_it() -> None:
+    """The daemon is away from before the refusal until its market has stopped the instance."""
+    assert refused(Deed(56, "daemon_away", 17, 0.34)) is None
+
+
+def test_a_disk_waits_for_nobody_where_a_log_said_that_no_work_began_on_it() -> None:
+    assert refused() is None
+    with mock.patch.object(guard_refusal, "is_awaited", return_value=False):
+        point, sentence = found(refused())
     assert (point, "contract_end" in sentence) == (6, True)
 
 

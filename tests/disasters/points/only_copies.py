@@ -1,5 +1,6 @@
 """Point 3, too: no disk with the only copy of work is released, but for a reason that rule 11 allows."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from agent.decide.reconcile.guards import acceptance_verdict
@@ -7,7 +8,7 @@ from agent.domain.slot import Slot
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.orders import Order
-from tests.disasters.sight import Broken
+from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Work
 from tests.disasters.truth import Box, Truth
 
@@ -16,6 +17,8 @@ ALLOWED = frozenset({"ordered", "over_budget", "over_rate", "done"})
 FAILED = (acceptance_verdict.REJECTED, "mismatch")
 """Beginnings of the reasons for which a lease is given up in its first minutes, before it holds work."""
 ROUNDING = 0.01
+LOOKS = 3
+"""After so many looks at a container that its guard refused to start, with its log, a daemon knows of the refusal."""
 
 
 class OnlyCopies:
@@ -26,7 +29,18 @@ class OnlyCopies:
         self._guards = guards
         self._on_disk = {work.name for work in works if work.guard is not None and work.guard.is_on_disk}
         self._pending: list[tuple[Box, str]] = []
+        self._refusals: Counter[str] = Counter()
+        """How often a daemon could look at each refusal, by the intent of its lease."""
         self.judged = 0
+
+    def see(self, sight: Sight) -> None:
+        """Count the looks at guards that refused to start: their logs say so until their market stops them."""
+        guards = self._guards.guards if self._guards is not None else {}
+        has_log = not any(strike.place == "log" for strike in sight.struck)
+        for box in sight.truth.live if guards and has_log else ():
+            guard = self._guards.guard_of(box) if self._guards is not None else None
+            if guard is not None and guard.has_refused and box.thing.holds_gpu and sight.saw_truly(box.market):
+                self._refusals[guard.settings.lease] += 1
 
     def leaves(self, order: Order) -> None:
         """Compare the present content of a disk and of the bucket."""
@@ -75,6 +89,12 @@ class OnlyCopies:
         return frozenset(slot for slot in slots if slot.workload in self._on_disk)
 
     def _has_work(self, box: Box) -> bool:
-        """Return whether work began on a disk. Where a file took its guard away, any run may have saved work."""
+        """Return whether work began on a disk, or may have as far as a daemon can know.
+
+        Where a file took its guard away, any run may have saved work. A container that ran, and that its market stopped
+        before a daemon could read of the refusal of its guard, may have worked as well.
+        """
         guard = self._guards.guard_of(box) if self._guards is not None else None
-        return guard.disk.is_begun if guard is not None else box.thing.first_started is not None
+        if guard is None:
+            return box.thing.first_started is not None
+        return guard.disk.is_begun or (guard.has_refused and self._refusals[guard.settings.lease] < LOOKS)
