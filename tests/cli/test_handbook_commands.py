@@ -34,6 +34,7 @@ EXCUSES = {
     "gpubid guard build": "tests/guard/test_guard_source.py builds it and runs the file",
     "gpubid logs train/0 --": "a lease that has ended: tests/cli/test_reach.py reads its log",
     "gpubid demand": "tests/scenarios/test_demand.py gives both orders",
+    "gpubid lab cross-validate": "minutes on recorded traces: tests/lab/test_cross_validate.py types it on small ones",
     "gpubid lab bench": "recorded traces, or hours of processor time: tests/lab runs each problem",
 }
 """How a command begins that is not typed here, and why."""

@@ -2,10 +2,11 @@
 
 import typer
 
-from agent.cli.lab import bench, bring, check, fit, record, report, show, tune, verify
+from agent.cli.lab import bench, bring, check, cross_validate, fit, record, report, show, tune, verify
 
 app = typer.Typer(no_args_is_help=True, help="Compare and tune strategies on recorded or rehearsed markets.")
 app.command()(bench.bench)
+app.command("cross-validate")(cross_validate.cross_validate)
 app.command()(fit.fit)
 app.command()(report.report)
 app.command()(show.show)

@@ -38,7 +38,10 @@ SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 1
 
 @dataclass(frozen=True)
 class DeadlineProblem:
-    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` replace a strategy's own."""
+    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` replace a strategy's own.
+
+    `first_hazards` are the learner's before it has seen anything, if they were fitted elsewhere.
+    """
 
     folder: Path
     hours: float
@@ -47,6 +50,7 @@ class DeadlineProblem:
     prices: trace_windows.Prices = trace_windows.OWN
     numbers: Mapping[str, Params] = field(default_factory=dict)
     cross_fit: CrossFit = CrossFit.NONE
+    first_hazards: hazards.Hazards | None = None
 
     name = "deadline"
     baseline = "levi"
@@ -113,7 +117,9 @@ class DeadlineProblem:
         return deadline_baselines.policy(strategy, params, case.terms)
 
     def _hazards(self, over: Window) -> hazards.Hazards:
-        """Return the learner's first hazards over a window: as shipped, or fitted on the rest of the traces."""
+        """Return the learner's first hazards over a window: given, as shipped, or fitted on the rest of the traces."""
+        if self.first_hazards is not None:
+            return self.first_hazards
         if self.cross_fit is CrossFit.NONE:
             return hazards.SHIPPED
         fold = deadline_folds.fold(over, self.cross_fit)
@@ -148,7 +154,7 @@ class DeadlineProblem:
             "job_hours": sorted({setting.work / 3600 for setting in self.settings}),
             "deadline_hours": sorted({setting.allowed / 3600 for setting in self.settings}),
             "cross_fit": self.cross_fit.value,
-            "hazards": SHIPPED_FROM if self.cross_fit is CrossFit.NONE else "fitted on the rest of these traces",
+            "hazards": self._hazards_note,
             "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,
@@ -156,11 +162,17 @@ class DeadlineProblem:
             "on_demand_price": self.prices.on_demand,
         }
 
+    @property
+    def _hazards_note(self) -> str:
+        if self.first_hazards is not None:
+            return "fitted on other records"
+        return SHIPPED_FROM if self.cross_fit is CrossFit.NONE else "fitted on the rest of these traces"
+
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
         """Return the records among these traces on which the learner's shipped hazards were fitted."""
         params = self.params(strategy)
         learns = strategy == LEARNER and isinstance(params, DeadlineParams) and params.learn
-        is_shipped = learns and self.cross_fit is CrossFit.NONE
+        is_shipped = learns and self.cross_fit is CrossFit.NONE and self.first_hazards is None
         return provenance.among(provenance.HAZARDS, self._traces) if is_shipped else ()
 
     def digests(self) -> Mapping[str, str]:

@@ -1,0 +1,1 @@
+"""Leave-one-record-out: fit on all records but one, and judge on that one."""

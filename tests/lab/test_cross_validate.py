@@ -1,0 +1,105 @@
+"""`gpubid lab cross-validate` as it is typed, on small records."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli.main import app
+from agent.decide.deadline import hazards
+from agent.lab.cross_validation import deadline_rounds, trace_records
+from agent.lab.deadline import hazard_fitting
+from agent.lab.deadline.deadline_jobs import Setting
+from agent.lab.jobs.trace_windows import Prices
+
+COMMAND = ["lab", "cross-validate", "--workers", "1", "--job-hours", "8", "--deadline-hours", "10,14"]
+COMMAND += ["--overhead-hours", "0.2", "--stride-hours", "12"]
+
+
+def write(folder: Path, pool: str, stays: float, *, seed: int, on_demand: float | None = 3.0) -> None:
+    """Write a pool whose spells last `stays` hours on average, both with and without capacity."""
+    lots, is_up = random.Random(seed), True
+    available = []
+    for _ in range(6 * 24 * 6):
+        is_up ^= lots.random() < 1 / (6 * stays)
+        available.append(int(is_up))
+    folder.mkdir(exist_ok=True)
+    row = {
+        "gap_seconds": 600,
+        "start": "2026-01-01T00:00:00Z",
+        "pool": pool,
+        "on_demand_price": on_demand,
+        "spot_price": 1.0,
+        "available": available,
+    }
+    (folder / f"{pool}.json").write_text(json.dumps(row))
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    for number, name in enumerate(("one", "two", "three")):
+        for pool in range(3):
+            write(tmp_path / name, f"zone-{pool}a", 1.0 + 2 * number, seed=10 * number + pool)
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices" / "spot.csv").write_text("no trace")
+    return tmp_path
+
+
+def test_each_record_is_judged_with_numbers_of_the_others(records: Path) -> None:
+    result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records), "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert {each["record"]: set(each["fitted_on"]) for each in told["records"]} == {
+        "one": {"two", "three"},
+        "two": {"one", "three"},
+        "three": {"one", "two"},
+    }
+    for each in told["records"]:
+        rows = {row["strategy"]: row for row in each["table"]["strategies"]}
+        gap = rows["levi"]["mean_cost"] - rows["optimum"]["mean_cost"]
+        saved = rows["levi"]["mean_cost"] - rows["deadline"]["mean_cost"]
+        assert each["share_of_gap"] == pytest.approx(saved / gap)
+        assert rows["deadline"]["late"] == 0
+        assert rows["deadline"]["fitted_on"] == []
+
+
+def test_the_hazards_are_those_of_the_other_records(records: Path) -> None:
+    found = trace_records.read(records)
+    plan = deadline_rounds.Plan(14, 12, (Setting.of_hours(8, 10, 0.2),), Prices())
+    for judged, others in trace_records.left_out(found, ()):
+        sights = [hazard_fitting.Sight(trace.available > 0, 1 / 6) for other in others for trace in other.traces]
+        built = deadline_rounds.problem(plan, judged, others)
+        assert built.first_hazards == hazard_fitting.fit(sights) != hazards.SHIPPED
+
+
+def test_the_table_names_the_judged_record_and_the_wall_time(records: Path) -> None:
+    result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records), "--judge", "two"])
+    assert result.exit_code == 0, result.output
+    assert "two" in result.output
+    assert "wall time" in result.output
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--judge", "four"], "no record four; there is one, three, two"),
+        (["--problem", "bids"], "no problem 'bids'"),
+        (["--deadline-hours", "8"], "allow more"),
+        (["--deadline-hours", "soon"], "--deadline-hours"),
+    ],
+)
+def test_bad_input_ends_with_2_and_names_the_option(records: Path, more: list[str], says: str) -> None:
+    result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records), *more])
+    assert result.exit_code == 2, result.output
+    assert says in " ".join((result.output + result.stderr).split())
+
+
+def test_a_folder_with_one_record_is_refused(records: Path) -> None:
+    for name in ("two", "three"):
+        for file in (records / name).iterdir():
+            file.unlink()
+    result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records)])
+    assert result.exit_code == 2
+    assert "name a folder with one folder for each record" in " ".join((result.output + result.stderr).split())
