@@ -1,4 +1,4 @@
-"""Point 3 for a batch that its market calls ended: a listing and a look that say so cannot be told from the truth."""
+"""False states: a listing and a look that agree cannot be told from the truth, and what one shows counts until the next."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -12,7 +12,8 @@ from agent.domain.fleet import MarketView
 from agent.observe.poller import Poller
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
-from tests.disasters.story import Story, Strike, Work
+from tests.disasters.points.false_states import FalseStates
+from tests.disasters.story import Deed, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,16 @@ def test_a_program_that_believes_listings_without_a_look_is_found() -> None:
         broken = play.play(story(LISTED)).broken
     assert broken is not None
     assert (broken.point, "recorded is 'done'" in str(broken)) == (3, True)
+
+
+def test_a_stopped_instance_that_is_shown_as_starting_counts_until_the_daemon_is_back() -> None:
+    """The last listing before an hour and a half without a daemon says so."""
+    shown = Strike("runpod", "listing", 43, "state", amount=3.0)
+    deeds = (Deed(30, "pause"), Deed(42, "daemon_away", amount=0.5))
+    works = (Work("w0", "batch", "ondemand", 1),)
+    told = Story(7, ("runpod",), works, 30.0, 0.0, 0, (shown,), deeds)
+    assert play.play(told).broken is None
+    with mock.patch.object(FalseStates, "grow", return_value=0.0):
+        broken = play.play(told).broken
+    assert broken is not None
+    assert (broken.point, "were unseen" in broken.sentence) == (4, True)

@@ -22,6 +22,7 @@ from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
 from tests.disasters.points.falls import Falls
 from tests.disasters.points.false_rises import FalseRises
+from tests.disasters.points.false_states import FalseStates
 from tests.disasters.points.given_back import GivenBack
 from tests.disasters.points.loading_again import LoadingAgain
 from tests.disasters.points.moved_prices import MovedPrices
@@ -82,6 +83,7 @@ class Money:
         """The instances in stale listings since the last true one of their market."""
         self._raises = Raises(truth, poll)
         self._false_rises = FalseRises(truth, poll)
+        self._false_states = FalseStates(truth)
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
         self._ended_by_others: set[tuple[str, str]] = set()
@@ -127,7 +129,8 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         over = (self._false_rises, self._fading, self._falls, self._ended_machines)
-        self._above += sum(each.grow(sight, passed) for each in over) * SURELY
+        grown = sum(each.grow(sight, passed) for each in over) + self._false_states.grow(sight)
+        self._above += grown * SURELY
         less, more = self._moved_prices.grow(sight)
         self._above, self._below = self._above + more * SURELY, self._below + less * SURELY
         self._raises.see(sight)
@@ -180,7 +183,9 @@ class Money:
             self._unwritten_at = self._truth.now
         if strike.fault == "price":
             self._raises.hear_false(strike.market)
-        self._false_rises.hear(strike, order, self._looked.get(strike.market, self._began))
+        looked = self._looked.get(strike.market, self._began)
+        self._false_rises.hear(strike, order, looked)
+        self._false_states.hear(strike, order, looked)
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
@@ -270,9 +275,6 @@ class Money:
             span = (sight.now - since + self._poll) / 3600
             self._below += rates * span * max(less)
             self._above += rates * span * max(more)
-            if any(each.fault == "state" and each.market == market for each in sight.struck):
-                # One row is shown as started, which counts since the last look.
-                self._above += max(map(self._gap, self._stopped(market)), default=0.0) * span * SURELY
 
     def _stopped(self, market: str) -> Iterator[Box]:
         """Yield our instances of a market that are stopped."""
