@@ -1,4 +1,4 @@
-"""False states: a listing and a look that agree cannot be told from the truth, and what one shows counts until the next."""
+"""False states: a listing and a look that agree cannot be told from the truth; one alone counts until the next."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
