@@ -1,4 +1,7 @@
-"""The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold."""
+"""The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold.
+
+Fifty of them are played in CI, the others in `make nightly`.
+"""
 
 import dataclasses
 import datetime as dt
@@ -28,7 +31,7 @@ from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 from tests.support import launch
 
-SEEDS, PART = 200, 50
+SEEDS, IN_CI, PART = 200, 50, 25
 ROOT = Path(__file__).parents[2]
 QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0)
 
@@ -387,8 +390,10 @@ def test_a_defect_of_the_engine_is_told_with_its_seed_and_ends_no_other(
     assert "1 failed" in told
 
 
-@pytest.mark.long(55)
-@pytest.mark.parametrize("first", range(1, SEEDS, PART))
+@pytest.mark.long(40)
+@pytest.mark.parametrize(
+    "first", [pytest.param(each, marks=[pytest.mark.nightly] if each > IN_CI else []) for each in range(1, SEEDS, PART)]
+)
 async def test_two_hundred_seeds_hold(first: int) -> None:
     """Each part is a program of its own, so that workers share them."""
     words = ["--seeds", str(PART), "--first", str(first), "--processes", "1", "--shrink", "2"]
