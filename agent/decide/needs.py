@@ -119,7 +119,7 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
             continue
         if run_time_verdict.why_idle(fleet, place) is not None:
             continue
-        leases = fleet.leases_of(place)
+        leases = fleet.occupants_of(place)
         is_pressed = _is_pressed(fleet, work, leases)
         may_move = len(leases) == 1 and (is_pressed or _is_left(leases[0], work, fleet))
         is_served = any(not _is_down(lease) for lease in leases) and not may_move

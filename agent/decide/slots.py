@@ -1,6 +1,6 @@
 """Steps for a slot before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from agent.decide.limits import limits
@@ -256,17 +256,12 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     doubted = fleet.paying_intent(place)
     if doubted is not None:
         return _hold(place, "in_doubt", doubt.why_open(fleet, doubted))
-    pair = [lease for lease in fleet.leases_of(place) if not is_leaving(fleet, lease)]
+    pair = fleet.occupants_of(place)
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")
     if not pair:
         return _empty(fleet, place, in_force)
     return _taken(fleet, place, pair, in_force)
-
-
-def is_leaving(fleet: Fleet, lease: Lease) -> bool:
-    """Return whether a slot no longer waits for a release: the rest of it may take a person."""
-    return lease.state is LeaseState.RELEASING and (lease.bills is Bills.NOTHING or fleet.is_called_over(lease))
 
 
 def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
@@ -282,7 +277,7 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     return _hold(place, "slot_rests", f"in cooldown after {why}") if why else SlotView(place, None)
 
 
-def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> SlotView | Proposal:
+def _taken(fleet: Fleet, place: Slot, pair: Sequence[Lease], in_force: InForce) -> SlotView | Proposal:
     lease, arriving = pair[0], pair[1] if len(pair) > 1 else None
     if lease.state is LeaseState.MISSING:
         return _hold(

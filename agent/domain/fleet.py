@@ -30,7 +30,7 @@ from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
@@ -245,6 +245,17 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     def leases_of(self, slot: Slot) -> tuple[Lease, ...]:
         """Return the open leases of a slot, oldest first, without held ones."""
         return self._by_slot.get(slot, ())
+
+    def occupants_of(self, slot: Slot) -> tuple[Lease, ...]:
+        """Return the open leases on which a slot's work runs, may run, or waits, oldest first.
+
+        Those that a slot no longer waits for are left out: they may stand beside the lease that replaced them.
+        """
+        return tuple(lease for lease in self.leases_of(slot) if not self.is_leaving(lease))
+
+    def is_leaving(self, lease: Lease) -> bool:
+        """Return whether a slot no longer waits for a release: the rest of it may take a person."""
+        return lease.state is LeaseState.RELEASING and (lease.bills is Bills.NOTHING or self.is_called_over(lease))
 
     @property
     def is_clock_doubted(self) -> bool:

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide import slots
+from agent.domain.fleet import Fleet
 from agent.markets.dstack.endings import TERMINATED, Endings
 from agent.markets.dstack.rows import Machine
 from tests.disasters import __main__ as disasters
@@ -74,7 +74,7 @@ def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
     """A kill that is lifted again ended what the server then gave up, and nobody looks."""
     story = dataclasses.replace(QUIET, clouds=Clouds(gives_up=1.0), deeds=(Deed(90, "kill"), Deed(93, "lift")))
     assert play.play(story).broken is None
-    with mock.patch.object(slots, "is_leaving", return_value=False):
+    with mock.patch.object(Fleet, "is_leaving", return_value=False):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 6

@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 import structlog
 
 from agent.act.kept_hosts import host_keeping
 from agent.decide.kept_hosts import finished_hosts, next_slots
+from agent.domain.record.lease import Bills, LeaseState
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play
 from tests.disasters.guards.guard_world import slot_of
@@ -34,6 +37,27 @@ def test_all_tasks_are_done_on_the_host_of_the_first(market: str) -> None:
     assert verdict.broken is None
     assert sorted(str(slot_of(root)) for root in guards.done) == ["w0/0", "w0/1", "w0/2"]
     assert len(guards.guards) == 1
+
+
+def test_a_host_is_kept_although_an_older_lease_of_its_slot_is_still_being_released() -> None:
+    """A person may have to prove the end of the older one."""
+    kept: list[tuple[Any, ...]] = []
+    finished = finished_hosts.finished
+
+    def noted(*about: Any) -> list[Any]:
+        found = list(finished(*about))
+        kept.extend(about for _ in found)
+        return found
+
+    with mock.patch.object(finished_hosts, "finished", noted):
+        assert play.play(WELL).broken is None
+    fleet, *others = kept[0]
+    (lease,) = fleet.leases
+    older = {"lease_id": "older", "instance_id": "older", "opened_at": fleet.started_at}
+    for state, bills, count in (("releasing", "nothing", 1), ("releasing", "gpu_and_disk", 0), ("paused", "disk", 0)):
+        beside = msgspec.structs.replace(lease, state=LeaseState(state), bills=Bills(bills), **older)
+        two = msgspec.structs.replace(fleet, leases=(beside, lease))
+        assert len(list(finished(two, *others))) == count
 
 
 def test_a_host_that_takes_no_other_task_is_given_back_and_the_task_is_done_elsewhere() -> None:

@@ -87,7 +87,7 @@ def _is_sound(fleet: Fleet, lease: Lease, work: Workload, in_force: InForce) -> 
     row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
     if row is None or row.state is not InstanceState.RUNNING or lease.state is not LeaseState.RUNNING:
         return False
-    if ownership.why_untouched(lease) or lease.doubted_rate is not None or len(fleet.leases_of(lease.slot)) != 1:
+    if ownership.why_untouched(lease) or lease.doubted_rate is not None or len(fleet.occupants_of(lease.slot)) != 1:
         return False
     targets = (hold.of_workload(work.name), hold.of_lease(lease.lease_id), *hold.of_place(lease.host, lease.owner))
     if operator_holds.find(in_force.holds, (*_ENDING, Word.DONE), targets) is not None:

@@ -33,7 +33,7 @@ def instead(
     """Return the release that makes room for a rent that a limit forbade, or the decision itself."""
     if not isinstance(struck, Hold) or not struck.reason.limit or not isinstance(rent, Rent):
         return struck
-    pair = fleet.leases_of(wanted.slot)
+    pair = fleet.occupants_of(wanted.slot)
     previous = pair[0] if len(pair) == 1 else None
     if previous is None or wanted.kind is not IntentKind.RENT or not _must_go(previous, work, fleet):
         return struck
@@ -49,12 +49,14 @@ def instead(
 def makes_room(decision: Decision, leases: Iterable[Lease]) -> bool:
     """Return whether a decision releases the only lease of its slot among `leases`, for a rent that is to follow.
 
-    It waits while the ledger cannot be written: the rent could not follow (rule 13), and the lease still works.
+    Others that are being released do not count. It waits while the ledger cannot be written: the rent could not follow
+    (rule 13), and the lease still works.
     """
     if not isinstance(decision, Release) or decision.reason.code != MOVED:
         return False
     old = decision.lease
-    return not any(each.is_open and each.slot == old.slot and each.lease_id != old.lease_id for each in leases)
+    others = (each for each in leases if each.is_open and each.slot == old.slot and each.lease_id != old.lease_id)
+    return all(each.state is LeaseState.RELEASING for each in others)
 
 
 def _must_go(lease: Lease, work: Workload, fleet: Fleet) -> bool:

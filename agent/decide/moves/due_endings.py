@@ -51,7 +51,7 @@ def kept(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> 
 
 def awaited(fleet: Fleet, due: Iterable[Pause | Release | Hold]) -> set[Slot]:
     """Return the slots that wait for an ending, before any strategy is asked about them."""
-    still = (each for each in due if isinstance(each, Hold) or not slots.is_leaving(fleet, each.lease))
+    still = (each for each in due if isinstance(each, Hold) or not fleet.is_leaving(each.lease))
     return set(map(slot_of, still))
 
 

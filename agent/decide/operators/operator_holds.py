@@ -77,7 +77,7 @@ def why_idle(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
     if not holds:
         return None
     targets = of_slot(place)
-    leases = fleet.leases_of(place)
+    leases = fleet.occupants_of(place)
     ending = (Word.DONE, Word.KILL, Word.HELD)
     stopped = find(holds, ending if leases else (*ending, Word.LOCK, Word.DRAIN), targets)
     if stopped is not None:

@@ -26,7 +26,7 @@ def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
     work = fleet.workload(place.workload)
     if work is None or (not work.windows and work.not_before is None):
         return None
-    leases = fleet.leases_of(place)
+    leases = fleet.occupants_of(place)
     if fleet.is_clock_doubted:
         return None if any(map(_goes_on, leases)) else Reason(DOUBTED, "its time is not known: the clock is doubted")
     if work.not_before is not None and fleet.now < work.not_before and not leases:

@@ -74,7 +74,7 @@ def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
     whole = of_workload(fleet, work)
     if whole is not None and whole.is_over:
         return _reason(work, whole)
-    for lease in fleet.leases_of(place):
+    for lease in fleet.occupants_of(place):
         own = of_lease(fleet, work, lease)
         if own is not None and own.is_over and own.limit.then is AtLimit.PAUSE:
             return _reason(work, own)

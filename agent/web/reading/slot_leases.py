@@ -1,12 +1,14 @@
 """The leases of each slot, and the lease that represents it. Every reader counts running slots by these rules.
 
 1. A held lease fills no slot. A lease whose slot is not configured fills no slot either. Both still bill.
-2. During a move a slot has two leases. The running one represents the slot, else the last one.
+2. A slot may have several leases: in a move, or while an old one is being released. The running one represents the
+   slot, else the newest one that is not being released, else the newest.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
@@ -38,8 +40,12 @@ def filled(places: Collection[Slot], leases: Iterable[Lease]) -> Filled:
 
 def lead(mine: Sequence[Lease]) -> Lease | None:
     """Return the lease that represents a slot with these leases."""
-    runs = (lease for lease in reversed(mine) if lease.state is LeaseState.RUNNING)
-    return next(runs, mine[-1] if mine else None)
+    return max(mine, key=_rank, default=None)
+
+
+def _rank(lease: Lease) -> tuple[bool, bool, datetime, str]:
+    is_staying = lease.state is not LeaseState.RELEASING
+    return lease.state is LeaseState.RUNNING, is_staying, lease.opened_at, lease.lease_id
 
 
 def is_running(mine: Sequence[Lease]) -> bool:
