@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.decide.deadline import hazards
-from agent.lab.cross_validation import deadline_rounds, trace_records
+from agent.lab.cross_validation import deadline_rounds, pools_rounds, trace_records
 from agent.lab.deadline import hazard_fitting
 from agent.lab.deadline.deadline_jobs import Setting
 from agent.lab.jobs.trace_windows import Prices
+from agent.lab.pools import regime_fitting
 
 COMMAND = ["lab", "cross-validate", "--workers", "1", "--job-hours", "8", "--deadline-hours", "10,14"]
 COMMAND += ["--overhead-hours", "0.2", "--stride-hours", "12"]
@@ -103,3 +104,62 @@ def test_a_folder_with_one_record_is_refused(records: Path) -> None:
     result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records)])
     assert result.exit_code == 2
     assert "name a folder with one folder for each record" in " ".join((result.output + result.stderr).split())
+
+
+POOLS = ["--problem", "deadline-pools", "--job-hours", "8", "--deadline-hours", "9,12", "--stride-hours", "12"]
+
+
+def test_over_pools_the_parts_of_a_record_are_means_of_its_cases(records: Path) -> None:
+    result = CliRunner().invoke(app, [*COMMAND, *POOLS, "--traces", str(records), "--judge", "two", "--json"])
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["records"]
+    rows = {row["strategy"]: row for row in told["table"]["strategies"]}
+    rules = {name: rows[name]["mean_cost"] for name in ("on_demand", "eager", "rate")}
+    assert told["whole"]["ours"] == pytest.approx(rows["hedged"]["mean_cost"])
+    assert rules[told["whole"]["rule"]] == pytest.approx(min(rules.values()))
+    assert told["difference"] == pytest.approx(told["whole"]["ours"] - told["whole"]["rule_cost"])
+    assert told["starts_ratio"] == pytest.approx(
+        rows["hedged"]["figures"]["starts"] / rows["optimum"]["figures"]["starts"]
+    )
+    for kind in ("sets", "halves", "slacks"):
+        parts = told[kind]
+        assert sum(part["runs"] for part in parts) == told["table"]["runs"]
+        together = sum(part["ours"] * part["runs"] for part in parts) / told["table"]["runs"]
+        assert together == pytest.approx(told["whole"]["ours"])
+    assert told["table"]["blocks"] == 6
+    assert None not in told["ci95"]
+
+
+def test_longer_jobs_over_pools_have_no_interval_on_a_short_record(records: Path) -> None:
+    longer = [*POOLS[:2], "--job-hours", "17", "--deadline-hours", "20", "--stride-hours", "48"]
+    result = CliRunner().invoke(app, [*COMMAND, *longer, "--traces", str(records), "--judge", "two", "--json"])
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["records"]
+    assert told["ci95"] == [None, None]
+
+
+def test_the_regimes_are_those_of_the_other_records(records: Path) -> None:
+    found = trace_records.read(records)
+    plan = pools_rounds.Plan(8, (9.0,), (0.2,), 12)
+    for judged, others in trace_records.left_out(found, ()):
+        sights = regime_fitting.sights([other.folder for other in others], 16)
+        assert pools_rounds.problem(plan, judged, others).first_regimes == regime_fitting.fit(sights)
+
+
+def test_a_record_is_judged_on_the_sets_that_it_has_and_on_all_its_pools(records: Path) -> None:
+    one = trace_records.read(records)[0]
+    every = tuple(trace.pool for trace in one.traces)
+    sets = (("zone-0a", "zone-1a"), ("zone-0a", "zone-9a"))
+    assert pools_rounds.sets(one, sets) == [("zone-0a", "zone-1a"), every]
+
+
+def test_prices_that_a_record_lacks_are_named_once(records: Path) -> None:
+    for pool in range(3):
+        write(records / "three", f"zone-{pool}a", 3.0, seed=pool, on_demand=None)
+    command = [*COMMAND, *POOLS, "--traces", str(records), "--judge", "three", "--json"]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 2
+    given = CliRunner().invoke(app, [*command, "--unknown-on-demand-price", "4"])
+    assert given.exit_code == 0, given.output
+    rows = {row["strategy"]: row for row in json.loads(given.stdout)["records"][0]["table"]["strategies"]}
+    assert rows["on_demand"]["mean_cost"] == pytest.approx(4 * 8.333, rel=0.01)

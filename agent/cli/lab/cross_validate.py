@@ -1,7 +1,8 @@
 """`gpubid lab cross-validate`: fit on all records but one, judge on that one, and report every record."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,48 @@ from agent.cli.lab import options, running
 from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
-    from agent.lab.cross_validation.deadline_rounds import Plan
+    from agent.lab.cross_validation.leave_one_out import Judge
     from agent.lab.cross_validation.rounds import Round
 
-PROBLEMS = ("deadline",)
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs of a run: hours of work, allowed, lost by each start, and between starts; prices in $/h."""
+
+    work: float
+    allowed: tuple[float, ...]
+    overheads: tuple[float, ...]
+    stride: float
+    spot_price: float | None
+    on_demand_price: float | None
+    unknown_on_demand_price: float | None
+
+
+def _deadline(jobs: Jobs, _seed: int) -> "Judge":
+    from agent.lab.cross_validation import deadline_rounds, leave_one_out
+    from agent.lab.deadline.deadline_jobs import Setting
+    from agent.lab.jobs.trace_windows import Prices
+
+    settings = tuple(Setting.of_hours(jobs.work, each, start) for each in jobs.allowed for start in jobs.overheads)
+    prices = Prices(jobs.spot_price, jobs.on_demand_price)
+    return leave_one_out.OnePool(deadline_rounds.Plan(max(jobs.allowed), jobs.stride, settings, prices))
+
+
+def _deadline_pools(jobs: Jobs, seed: int) -> "Judge":
+    from agent.lab.cross_validation import leave_one_out, pools_rounds
+
+    if jobs.spot_price is not None or jobs.on_demand_price is not None:
+        sentence = "prices differ between pools; leave --spot-price and --on-demand-price out"
+        exits.stop(exits.BAD_INPUT, [f"deadline-pools takes the traces' own prices: {sentence}"])
+    plan = pools_rounds.Plan(jobs.work, jobs.allowed, jobs.overheads, jobs.stride, jobs.unknown_on_demand_price)
+    return leave_one_out.SeveralPools(plan, seed)
+
+
+PROBLEMS: dict[str, tuple[Callable[[Jobs, int], "Judge"], float, str, str, float]] = {
+    "deadline": (_deadline, 48.0, "52,70", "0.05,0.2", 24.0),
+    "deadline-pools": (_deadline_pools, 16.0, "17,18,20,24", "0.2", 12.0),
+}
+"""Problems by name, and their default hours: of work, allowed, lost by a start, and between starts."""
 
 
 def cross_validate(  # noqa: PLR0913 - one parameter per option
@@ -27,12 +66,23 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     judge: Annotated[
         str | None, typer.Option(help="Records to judge on, with commas; by default each in turn.")
     ] = None,
-    job_hours: Annotated[float, typer.Option(min=0.01, help="Hours of work.")] = 48.0,
-    deadline_hours: Annotated[str, typer.Option(metavar="H,H", help="Hours allowed, by commas.")] = "52,70",
-    overhead_hours: Annotated[str, typer.Option(metavar="H,H", help="Hours each start loses, by commas.")] = "0.05,0.2",
-    stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0,
-    spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None,
-    on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None,
+    job_hours: Annotated[float | None, typer.Option(min=0.01, help="Hours of work; 48, several pools 16.")] = None,
+    deadline_hours: Annotated[
+        str | None, typer.Option(metavar="H,H", help="Hours allowed, by commas; 52,70, several pools 17,18,20,24.")
+    ] = None,
+    overhead_hours: Annotated[
+        str | None, typer.Option(metavar="H,H", help="Hours each start loses, by commas; 0.05,0.2, several pools 0.2.")
+    ] = None,
+    stride_hours: Annotated[
+        float | None, typer.Option(min=0.01, help="From one window's start to the next; 24, several pools 12.")
+    ] = None,
+    spot_price: Annotated[float | None, typer.Option(min=0, help="deadline: $/h; by default the trace's own.")] = None,
+    on_demand_price: Annotated[
+        float | None, typer.Option(min=0, help="deadline: $/h; by default the trace's own.")
+    ] = None,
+    unknown_on_demand_price: Annotated[
+        float | None, typer.Option(min=0, help="deadline-pools: $/h in a record that has none.")
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     as_json: session.JsonOption = False,
@@ -40,53 +90,57 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     """Judge our strategy on each record, with numbers that were fitted on the other records alone."""
     if problem not in PROBLEMS:
         exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; known: {', '.join(PROBLEMS)}"])
-    from agent.lab.cross_validation import deadline_rounds
-    from agent.lab.deadline.deadline_jobs import Setting
-    from agent.lab.jobs.trace_windows import Prices
-
-    allowed = options.numbers("--deadline-hours", deadline_hours)
-    overheads = options.numbers("--overhead-hours", overhead_hours)
-    plan = deadline_rounds.Plan(
-        hours=max(allowed),
-        stride_hours=stride_hours,
-        settings=tuple(Setting.of_hours(job_hours, each, overhead) for each in allowed for overhead in overheads),
-        prices=Prices(spot_price, on_demand_price),
-    )
     if not traces.exists():
         exits.stop(exits.BAD_INPUT, [f"{traces}: there is no such folder; name one with --traces DIR"])
+    build, work, allowed, overheads, stride = PROBLEMS[problem]
+    jobs = Jobs(
+        job_hours or work,
+        options.numbers("--deadline-hours", deadline_hours or allowed),
+        options.numbers("--overhead-hours", overhead_hours or overheads),
+        stride_hours or stride,
+        spot_price,
+        on_demand_price,
+        unknown_on_demand_price,
+    )
+    judged = build(jobs, seed)
     names = [name.strip() for name in (judge or "").split(",") if name.strip()]
     with running.honest():
-        rounds = list(_rounds(traces, names, plan, workers, seed))
-    _print(problem, rounds, as_json=as_json)
+        rounds = list(_rounds(judged, traces, names, workers, seed))
+    _print(problem, judged, rounds, as_json=as_json)
 
 
-def _rounds(traces: Path, names: Sequence[str], plan: "Plan", workers: int, seed: int) -> "Iterator[Round]":
+def _rounds(judged: "Judge", traces: Path, names: Sequence[str], workers: int, seed: int) -> "Iterator[Round]":
     from agent.clock import SystemClock
-    from agent.lab.cross_validation import deadline_rounds, trace_records
+    from agent.lab.bench.comparison import NotComparable, Problem
+    from agent.lab.bench.result_table import Table
+    from agent.lab.cross_validation import trace_records
     from agent.lab.cross_validation.rounds import Round
+
+    def compare(problem: Problem, strategies: tuple[str, ...]) -> Table:
+        return running.compared(running.Contest(problem, strategies, None), workers, seed)[0]
 
     clock = SystemClock()
     for record, others in trace_records.left_out(trace_records.read(traces), names):
         began = clock.monotonic()
-        built = deadline_rounds.problem(plan, record, others)
-        (table,) = running.compared(running.Contest(built, deadline_rounds.STRATEGIES, None), workers, seed)
-        figures = {"share_of_gap": deadline_rounds.share_of_gap(table)}
-        fitted_on = tuple(other.name for other in others)
-        yield Round(record.name, fitted_on, table, clock.monotonic() - began, figures)
+        try:
+            table, figures = judged.judge(record, others, compare)
+        except ValueError as error:
+            raise NotComparable("no_problem", f"{record.name}: {error}") from error
+        yield Round(record.name, tuple(each.name for each in others), table, clock.monotonic() - began, figures)
 
 
-def _print(problem: str, rounds: "Sequence[Round]", *, as_json: bool) -> None:
-    from agent.lab.cross_validation import deadline_rounds
-
+def _print(problem: str, judged: "Judge", rounds: "Sequence[Round]", *, as_json: bool) -> None:
     seconds = sum(each.seconds for each in rounds)
     if as_json:
         records = [each.document() for each in rounds]
         session.print_json({"problem": problem, "seconds": seconds, "records": records})
         return
-    heading, *rows = deadline_rounds.lines(rounds)
-    shown = session.table(*heading)
-    for row in rows:
-        session.add(shown, *row)
-    session.show(shown)
-    session.say("each record: fitted on all other records; mean dollars; 95 %: paired bootstrap of pools x four days")
-    session.say(f"wall time: {seconds:.0f} s")
+    report = judged.report(rounds)
+    for heading, *rows in report.tables:
+        shown = session.table(*heading)
+        for row in rows:
+            session.add(shown, *row)
+        session.show(shown)
+    for note in report.notes:
+        session.say(note)
+    session.say(f"wall time: {seconds:.0f} s ({', '.join(f'{each.record} {each.seconds:.0f}' for each in rounds)})")

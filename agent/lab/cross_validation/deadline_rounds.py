@@ -14,6 +14,8 @@ from agent.lab.jobs.trace_windows import Prices
 RIVAL, OURS = "levi", deadline_problem.LEARNER
 STRATEGIES = ("greedy", "uniform_progress", RIVAL, OURS, deadline_problem.OPTIMUM)
 
+NOTES = ("each record: fitted on all other records; mean dollars; 95 %: paired bootstrap of pools x four days",)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -1,7 +1,7 @@
 """The rounds of a leave-one-record-out run: the table of each judged record, and how long it took."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agent.lab.bench.result_table import Table
@@ -9,13 +9,13 @@ from agent.lab.bench.result_table import Table
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The table of one judged record, the records of its fit, further figures by name, and wall seconds."""
+    """The table of one judged record, the records of its fit, wall seconds, and further figures for JSON."""
 
     record: str
     fitted_on: tuple[str, ...]
     table: Table
     seconds: float
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, Any]
 
     def document(self) -> dict[str, Any]:
         """Return the round for JSON."""
@@ -26,3 +26,11 @@ class Round:
             **self.figures,
             "table": self.table.document(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The rounds of a run for people: tables of cells, each with its heading first, and notes."""
+
+    tables: tuple[Sequence[Sequence[str]], ...]
+    notes: tuple[str, ...]

@@ -1,6 +1,5 @@
 """One run of a job tick by tick, for a picture."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 from agent.lab.engine import run_timeline
@@ -52,14 +51,4 @@ def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
 def bound(strategy: str, case: JobCase) -> run_timeline.Lane | None:
     """Return the run of the exact optimum, or None if the job cannot be done in time."""
     held = offline_optimum.choices(case)
-    return lane(strategy, case, _Planned(held)) if held is not None else None
-
-
-class _Planned:
-    """A policy that follows a given plan."""
-
-    def __init__(self, held: Sequence[Choice]) -> None:
-        self._held = held
-
-    def choose(self, sight: Sight, /) -> Choice:
-        return self._held[sight.tick]
+    return lane(strategy, case, tick_engine.Planned(held)) if held is not None else None

@@ -89,6 +89,17 @@ class Policy(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """A policy that follows a given plan, tick by tick."""
+
+    plan: Sequence[Choice]
+
+    def choose(self, sight: Sight, /) -> Choice:
+        """Return the plan's choice."""
+        return self.plan[sight.tick]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The result of a job."""
 

@@ -59,8 +59,8 @@ def _is_of(trace: trace_files.Trace, name: str) -> bool:
     return name in (trace.pool, trace.pool.split("_")[0])
 
 
-def cases(pools: Sequence[trace_files.Trace], job: Job, windows: Windows) -> Iterator[JobCase]:
-    """Yield the cases of one set of pools under one job.
+def cases(pools: Sequence[trace_files.Trace], job: Job, windows: Windows, block_hours: int) -> Iterator[JobCase]:
+    """Yield the cases of one set of pools under one job. Cases that begin in the same block are of one cluster.
 
     Raises:
         ConfigError: a price is not known.
@@ -78,7 +78,7 @@ def cases(pools: Sequence[trace_files.Trace], job: Job, windows: Windows) -> Ite
     for window in trace_windows.cut(pools, Cut(windows.hours, stride, prices, job.instances)):
         yield JobCase(
             key=f"{'+'.join(terms.pools)}/{window.first}/{job.allowed:g}/{job.overhead:g}",
-            cluster=_cluster(pools, window),
+            cluster=_cluster(pools, window, block_hours),
             group=_group(terms),
             terms=terms,
             window=window,
@@ -97,10 +97,10 @@ def _terms(pools: Sequence[trace_files.Trace], job: Job) -> Terms:
     )
 
 
-def _cluster(pools: Sequence[trace_files.Trace], window: Window) -> str:
-    """Return the four days in which a window begins. The pools of a set share their time."""
+def _cluster(pools: Sequence[trace_files.Trace], window: Window, block_hours: int) -> str:
+    """Return the block in which a window begins. The pools of a set share their time."""
     hours = timedelta(seconds=window.first * window.tick) / timedelta(hours=1)
-    return f"{pools[0].start:%Y-%m-%d}+{blocks.of(hours)}"
+    return f"{pools[0].start:%Y-%m-%d}+{blocks.of(hours, block_hours)}"
 
 
 def _group(terms: Terms) -> str:

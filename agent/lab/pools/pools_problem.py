@@ -1,6 +1,7 @@
 """The problem `deadline-pools`: one job with a hard deadline over several pools, under published rules and ours."""
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,8 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from agent import tuning
+from agent.decide.deadline import regimes
 from agent.decide.strategy import Params
-from agent.lab.bench import comparison
+from agent.lab.bench import blocks, comparison
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.engine import run_timeline
 from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
@@ -30,13 +32,17 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
 
 @dataclass(frozen=True)
 class PoolsProblem:
-    """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own."""
+    """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own.
+
+    `first_regimes` are those of ours, if they were fitted elsewhere.
+    """
 
     folder: Path
     sets: tuple[tuple[str, ...], ...]
     jobs: tuple[pools_jobs.Job, ...]
     windows: pools_jobs.Windows
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    first_regimes: regimes.Regimes | None = None
 
     name = "deadline-pools"
     baseline = "eager"
@@ -48,8 +54,12 @@ class PoolsProblem:
 
     @cached_property
     def _cases(self) -> tuple[JobCase, ...]:
+        length = blocks.hours_of((job.work, job.allowed) for job in self.jobs)
         return tuple(
-            case for pools in self._pools for job in self.jobs for case in pools_jobs.cases(pools, job, self.windows)
+            case
+            for pools in self._pools
+            for job in self.jobs
+            for case in pools_jobs.cases(pools, job, self.windows, length)
         )
 
     def cases(self) -> Sequence[JobCase]:
@@ -74,7 +84,7 @@ class PoolsProblem:
     def _policy(self, strategy: str, terms: Terms) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
-            return own_kernel.Wander(terms, numbers=params.weighing)
+            return own_kernel.Wander(terms, self.first_regimes or regimes.SHIPPED, params.weighing)
         return POLICIES[strategy](terms, self.jobs[0].gigabytes)
 
     def score(self, strategy: str, case: Case) -> Score:
@@ -82,11 +92,19 @@ class PoolsProblem:
         if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
         if strategy == OPTIMUM:
-            return Score(offline_optimum.cost(case))
+            return self._bound(case)
         if strategy == STAY:
             runs = [tick_engine.play(case, policy) for policy in uniform_progress.alone(case.terms)]
             return _score(min(runs, key=lambda run: (run.is_late(case.terms), run.cost)), case)
         return _score(tick_engine.play(case, self._policy(strategy, case.terms)), case)
+
+    @staticmethod
+    def _bound(case: JobCase) -> Score:
+        """Return the least cost, with the figures of a run that has it."""
+        plan = offline_optimum.choices(case)
+        if plan is None:
+            return Score(math.inf)
+        return _score(tick_engine.play(case, tick_engine.Planned(plan)), case)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
         """Return the picture of a run. The bound has only costs, and `stay` is many runs."""
@@ -120,7 +138,8 @@ class PoolsProblem:
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
         """Return the records among these traces on which the regimes of ours were fitted."""
         traces = [trace for pools in self._pools for trace in pools]
-        return provenance.among(provenance.REGIMES, traces) if strategy == OURS else ()
+        is_shipped = strategy == OURS and self.first_regimes is None
+        return provenance.among(provenance.REGIMES, traces) if is_shipped else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""
