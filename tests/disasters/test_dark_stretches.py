@@ -28,6 +28,7 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.mark.nightly
 def test_what_may_have_run_again_on_a_silent_host_counts_where_it_is_gone_before_anybody_looks() -> None:
     """The host is silent for four minutes, the program is dead for half an hour, and the host is gone in between."""
     works = (Work("w0", "service", "ondemand", 1),)
@@ -44,6 +45,7 @@ def test_what_may_have_run_again_on_a_silent_host_counts_where_it_is_gone_before
     assert broken.point == 4
 
 
+@pytest.mark.nightly
 def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends() -> None:
     """The host is silent for twenty minutes, the machine sleeps for hours, and no record tells of the end."""
     works = (Work("w0", "batch", "patient", 1),)
@@ -65,6 +67,7 @@ def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends
     assert broken.point == 4
 
 
+@pytest.mark.nightly
 def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> None:
     """An on-demand renter took the GPU and left; no listing and no record tells that it ran again before the kill."""
     story = _killed_in_the_dark(Strike("vast", "listing", 40, "lost_before", times=40))
@@ -134,6 +137,7 @@ def test_a_lost_lease_that_is_gone_counts_from_the_last_listing_that_had_it_to_t
     assert play.play(story).broken is None
 
 
+@pytest.mark.nightly
 def test_it_counts_from_no_earlier_look_than_that() -> None:
     """A product that forgets the last look counts from the last metering on, and that may be long before."""
     works = (Work("w0", "batch", "ondemand", 2, ("vast",), is_read=True), Work("w2", "batch", "patient", 1))
@@ -152,6 +156,7 @@ def test_it_counts_from_no_earlier_look_than_that() -> None:
     assert broken.point == 4
 
 
+@pytest.mark.nightly
 def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:
     """A kill paused three; a listing of before shows them at work, and the program is dead for twenty minutes."""
     strikes = (
@@ -175,6 +180,7 @@ def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until
     assert broken.point == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("cycle", "is_doubted"), [(50, True), (100, False)])
 def test_what_its_host_ends_while_a_fall_is_doubted_counts_as_agreed_for_all_of_the_dark_stretch(
     cycle: int, *, is_doubted: bool
@@ -190,6 +196,7 @@ def test_what_its_host_ends_while_a_fall_is_doubted_counts_as_agreed_for_all_of_
     assert broken is None or broken.point == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("cycle", "loads"), [(22, False), (26, True)], ids=["stopped", "loading"])
 def test_what_loads_again_may_have_run_until_the_first_look_that_lacks_it(cycle: int, *, loads: bool) -> None:
     """The credit was out. The machine sleeps for hours, and the host is gone, before or while it loads again."""

@@ -70,6 +70,7 @@ UNGUARDED = Deed(4, "host_gone"), Deed(12, "edit_guard_away")
 """What a person lets run after these keeps its work on its disk alone."""
 
 
+@pytest.mark.nightly
 def test_a_disk_whose_guard_a_file_took_away_is_the_only_copy_and_waits_for_a_person() -> None:
     """Its host leaves the market, and starts it no more."""
     story = Guarded(is_on_disk=True), *UNGUARDED, Deed(20, "resume"), Deed(90, "near_end", amount=0.1)
@@ -79,6 +80,7 @@ def test_a_disk_whose_guard_a_file_took_away_is_the_only_copy_and_waits_for_a_pe
     assert (point, "was released (contract_end), and its disk has work that no guard carries" in sentence) == (3, True)
 
 
+@pytest.mark.nightly
 def test_a_disk_that_never_had_work_waits_for_nobody() -> None:
     """Its host leaves the market while it loads."""
     story = Guarded(is_on_disk=True), *UNGUARDED, Deed(108, "resume"), Deed(110, "near_end", amount=0.0)
@@ -124,6 +126,7 @@ def test_nothing_is_rented_for_a_run_that_is_done() -> None:
     assert (point, "the bucket says that its run is done" in sentence) == (2, True)
 
 
+@pytest.mark.nightly
 def test_what_is_done_bills_no_longer() -> None:
     assert broken(Guarded(needs=1800.0)) is None
     with _deaf():
@@ -135,6 +138,7 @@ def _deaf() -> Any:
     return mock.patch.object(guard_end, "of", return_value=GuardWord(Word.WORKS))
 
 
+@pytest.mark.nightly
 def test_a_last_checkpoint_is_waited_for_no_longer_than_its_guard_has() -> None:
     """Its host leaves the market, and it carries for two minutes."""
     assert broken(SLOW, LEAVES) is None
@@ -143,6 +147,7 @@ def test_a_last_checkpoint_is_waited_for_no_longer_than_its_guard_has() -> None:
     assert (point, "waits for its guard" in sentence) == (5, True)
 
 
+@pytest.mark.nightly
 def test_a_guard_that_is_asked_anew_at_every_poll_is_waited_for_no_longer() -> None:
     """Each order has an id of its own, and none of them is waited for long."""
     assert broken(SLOW, LEAVES) is None
@@ -173,6 +178,7 @@ def test_no_guard_makes_a_bid_higher_than_its_workload_allows() -> None:
     assert (point, "and w0/0 may cost $0.900" in sentence) == (2, True)
 
 
+@pytest.mark.nightly
 def test_a_host_that_calls_its_work_done_ends_no_other_lease() -> None:
     lie = Deed(60, "lie_false_done")
     assert broken(Guarded(), lie, slots=2) is None
@@ -188,6 +194,7 @@ def test_a_host_that_calls_its_work_done_ends_no_other_lease() -> None:
     assert (point, "recorded is 'done'" in sentence) == (3, True)
 
 
+@pytest.mark.nightly
 def test_a_host_is_given_up_for_its_check_only_where_the_workload_asks_for_that() -> None:
     lie = Deed(2, "lie_fewer_gpus", amount=0.1)
     assert broken(Guarded(accept="tell"), lie) is None

@@ -45,6 +45,7 @@ QUIET = Story(7, ("vast",), (Work("w0", "service", "ondemand", 1),), 60.0, 0.0, 
 LOOKS = Strike("vast", "look", 2, "price", 2, 3.0)
 
 
+@pytest.mark.nightly
 def test_a_price_that_moves_under_the_agreed_one_is_followed() -> None:
     """Deposit after deposit lowers the rate before the last one is believed."""
     deeds = (Deed(25, "prepay", amount=0.8), *(Deed(cycle, "prepay", amount=0.02) for cycle in range(39, 119, 14)))
@@ -58,6 +59,7 @@ def test_a_price_that_moves_under_the_agreed_one_is_followed() -> None:
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 def test_a_fall_is_doubted_for_a_quarter_of_an_hour_however_far_apart_the_listings_are() -> None:
     """A deposit just before the polls are spread by clock steps, at a poll of 15 seconds."""
     story = dataclasses.replace(QUIET, poll=15.0, deeds=(Deed(118, "prepay", amount=0.8),))
@@ -76,6 +78,7 @@ def test_an_ask_that_rises_between_the_search_and_the_rent_is_read_back_and_give
             assert _point(play.play(QUIET).broken) == 2
 
 
+@pytest.mark.nightly
 def test_what_costs_too_much_and_becomes_no_lease_is_judged_too() -> None:
     """The answer to the rent is lost, and its doubt is settled by the listings; or by nothing."""
     story = dataclasses.replace(QUIET, strikes=(Strike("vast", "rent", 1, "lost_after"),))
@@ -139,6 +142,7 @@ def _point(broken: Broken | None) -> int | None:
     return broken.point if broken is not None else None
 
 
+@pytest.mark.nightly
 def test_what_its_hosts_ended_is_counted_to_the_first_listing_that_lacked_it_however_late_it_is_believed() -> None:
     """Two vanish from one listing, which is doubted for an hour: no order ends them, so that hour adds nothing."""
     works = (Work("w0", "service", "ondemand", 2),)
@@ -148,6 +152,7 @@ def test_what_its_hosts_ended_is_counted_to_the_first_listing_that_lacked_it_how
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 def test_what_is_gone_counts_to_the_last_listing_that_shows_it_also_if_that_is_a_stale_one() -> None:
     """Two vanish from one listing, which is doubted for an hour; half of it later an old listing has them again."""
     works = (Work("w0", "service", "ondemand", 2),)
@@ -159,6 +164,7 @@ def test_what_is_gone_counts_to_the_last_listing_that_shows_it_also_if_that_is_a
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 def test_a_stale_listing_that_lacks_what_is_gone_raises_no_bound() -> None:
     """As above, but the old listing was taken after both had vanished."""
     works = (Work("w0", "service", "ondemand", 2),)
@@ -170,6 +176,7 @@ def test_a_stale_listing_that_lacks_what_is_gone_raises_no_bound() -> None:
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 def test_a_false_rise_counts_nothing_before_it_is_believed() -> None:
     """Two listings of a threefold price, which no look by id is asked for."""
     story = dataclasses.replace(QUIET, strikes=(Strike("vast", "listing", 40, "price", 2, 3.0),))
@@ -190,6 +197,7 @@ def test_two_listings_and_a_look_are_not_enough() -> None:
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("vanish", "point"), [((105,), 6), ((105, 106), 6), ((105, 105), None)], ids=str)
 def test_an_hour_of_patience_is_for_several_that_vanish_from_one_listing(
     vanish: tuple[int, ...], point: int | None
@@ -207,6 +215,7 @@ def test_an_hour_of_patience_is_for_several_that_vanish_from_one_listing(
         assert _point(play.play(story).broken) == point
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", [("listing", 60), ("look", 2)], ids=str)
 def test_a_false_price_begins_the_doubt_of_a_true_rise_anew_and_ends_no_belief(place: tuple[str, int]) -> None:
     """A person accepts a threefold price; a listing, or the look by id, shows another one."""
@@ -233,6 +242,7 @@ def test_what_loads_on_a_host_that_was_silent_is_waited_for_anew_and_not_for_eve
             assert _point(play.play(hangs).broken) == 6
 
 
+@pytest.mark.nightly
 def test_what_a_workload_may_cost_is_held_against_its_gpu_and_its_disk() -> None:
     """A person lowers the price to $0.16, which a GPU costs without its disk, and the host is gone."""
     deeds = (Deed(40, "edit_price", amount=-0.04), Deed(42, "host_gone"))
