@@ -1,14 +1,9 @@
-"""The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold.
-
-Fifty of them are played in CI, the others in `make nightly`.
-"""
+"""The engine itself: the same seed is the same story, and its parts can fail."""
 
 import dataclasses
 import datetime as dt
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -29,10 +24,8 @@ from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
-from tests.support import launch
 
-SEEDS, IN_CI, PART = 200, 50, 25
-ROOT = Path(__file__).parents[2]
+SEEDS = 200
 QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0)
 
 
@@ -388,17 +381,3 @@ def test_a_defect_of_the_engine_is_told_with_its_seed_and_ends_no_other(
     assert "KeyError: 'no such deed'" in told
     assert "2 seeds" in told
     assert "1 failed" in told
-
-
-@pytest.mark.long(40)
-@pytest.mark.parametrize(
-    "first", [pytest.param(each, marks=[pytest.mark.nightly] if each > IN_CI else []) for each in range(1, SEEDS, PART)]
-)
-async def test_two_hundred_seeds_hold(first: int) -> None:
-    """Each part is a program of its own, so that workers share them."""
-    words = ["--seeds", str(PART), "--first", str(first), "--processes", "1", "--shrink", "2"]
-    played = await launch.start("tests.disasters", *words, folder=ROOT, environment=dict(os.environ))
-    out, err = ((each.decode()) for each in await played.communicate())
-    assert played.returncode == 0, out + err
-    assert f"{PART} seeds" in out
-    assert "0 failed" in out
