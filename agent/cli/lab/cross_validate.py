@@ -1,7 +1,7 @@
 """`gpubid lab cross-validate`: fit on all records but one, judge on that one, and report every record."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -104,29 +104,19 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     )
     judged = build(jobs, seed)
     names = [name.strip() for name in (judge or "").split(",") if name.strip()]
-    with running.honest():
-        rounds = list(_rounds(judged, traces, names, workers, seed))
-    _print(problem, judged, rounds, as_json=as_json)
+    _print(problem, judged, _rounds(judged, traces, names, workers, seed), as_json=as_json)
 
 
-def _rounds(judged: "Judge", traces: Path, names: Sequence[str], workers: int, seed: int) -> "Iterator[Round]":
-    from agent.clock import SystemClock
-    from agent.lab.bench.comparison import NotComparable, Problem
+def _rounds(judged: "Judge", traces: Path, names: Sequence[str], workers: int, seed: int) -> "list[Round]":
+    from agent.lab.bench.comparison import Problem
     from agent.lab.bench.result_table import Table
-    from agent.lab.cross_validation import trace_records
-    from agent.lab.cross_validation.rounds import Round
+    from agent.lab.cross_validation import leave_one_out
 
     def compare(problem: Problem, strategies: tuple[str, ...]) -> Table:
         return running.compared(running.Contest(problem, strategies, None), workers, seed)[0]
 
-    clock = SystemClock()
-    for record, others in trace_records.left_out(trace_records.read(traces), names):
-        began = clock.monotonic()
-        try:
-            table, figures = judged.judge(record, others, compare)
-        except ValueError as error:
-            raise NotComparable("no_problem", f"{record.name}: {error}") from error
-        yield Round(record.name, tuple(each.name for each in others), table, clock.monotonic() - began, figures)
+    with running.honest():
+        return list(leave_one_out.rounds(judged, traces, names, compare))
 
 
 def _print(problem: str, judged: "Judge", rounds: "Sequence[Round]", *, as_json: bool) -> None:

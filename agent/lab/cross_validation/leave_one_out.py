@@ -1,12 +1,14 @@
 """The problems of a leave-one-record-out run: each judges one record with numbers fitted on the others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
-from agent.lab.bench.comparison import Problem
+from agent.clock import SystemClock
+from agent.lab.bench.comparison import NotComparable, Problem
 from agent.lab.bench.result_table import Table
-from agent.lab.cross_validation import deadline_rounds, pools_judgement, pools_report, pools_rounds
+from agent.lab.cross_validation import deadline_rounds, pools_judgement, pools_report, pools_rounds, trace_records
 from agent.lab.cross_validation.rounds import Report, Round
 from agent.lab.cross_validation.trace_records import Record
 
@@ -24,6 +26,23 @@ class Judge(Protocol):
     def report(self, rounds: Sequence[Round]) -> Report:
         """Return the tables of all rounds for people."""
         ...
+
+
+def rounds(judge: Judge, root: Path, named: Sequence[str], compare: Compare) -> Iterator[Round]:
+    """Yield the round of each named record below a folder, or of each record.
+
+    Raises:
+        ConfigError: a file is no trace, a name is of no record, or there are fewer than two records.
+        NotComparable: a record has no law to fit, or a job does not fit.
+    """
+    clock = SystemClock()
+    for record, others in trace_records.left_out(trace_records.read(root), named):
+        began = clock.monotonic()
+        try:
+            table, figures = judge.judge(record, others, compare)
+        except ValueError as error:
+            raise NotComparable("no_problem", f"{record.name}: {error}") from error
+        yield Round(record.name, tuple(each.name for each in others), table, clock.monotonic() - began, figures)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def judge(table: Table, cases: Sequence[JobCase], seed: int) -> Judgement:
     """Return the judgement of a record's table over its cases."""
     rows = {row.strategy: row for row in table.rows}
     costs = {name: np.array(row.costs) for name, row in rows.items()}
-    whole = _part("all", cases, costs, lambda _: True)
+    whole = _part("all", range(len(cases)), costs)
     differences = costs[OURS] - costs[whole.rule]
     middle = _middle(cases)
     return Judgement(
@@ -116,13 +116,13 @@ def _middle(cases: Sequence[JobCase]) -> float:
 
 
 def _parts(cases: Sequence[JobCase], costs: Mapping[str, Grid], of: Callable[[JobCase], str]) -> Iterator[Part]:
-    for name in dict.fromkeys(of(case) for case in cases):
-        yield _part(name, cases, costs, lambda case, name=name: of(case) == name)
+    names = [of(case) for case in cases]
+    for name in dict.fromkeys(names):
+        yield _part(name, [place for place, each in enumerate(names) if each == name], costs)
 
 
-def _part(name: str, cases: Sequence[JobCase], costs: Mapping[str, Grid], belongs: Callable[[JobCase], bool]) -> Part:
-    chosen = [place for place, case in enumerate(cases) if belongs(case)]
-    means = {strategy: float(each[chosen].mean()) for strategy, each in costs.items()}
+def _part(name: str, chosen: Sequence[int], costs: Mapping[str, Grid]) -> Part:
+    means = {strategy: float(each[list(chosen)].mean()) for strategy, each in costs.items()}
     rule = min(LIVE, key=lambda each: means[each])
     return Part(name, len(chosen), means[OURS], rule, means[rule], means[OPTIMUM])
 
