@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from agent.decide import slots
+from agent.decide.reconcile import groundless_releases
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
@@ -35,6 +36,21 @@ DIES = (Strike("vast", "account", 8, "death_before"), Strike("vast", "release", 
 
 def test_a_release_that_was_sent_before_its_lease_came_back_is_sent_until_it_is_done() -> None:
     assert play.play(dataclasses.replace(MOVES, strikes=DIES)).broken is None
+
+
+RECORDED = Strike("ledger", "commit", 43, "death_after")
+"""The program dies once it has recorded that the new lease of the move is to be released, and before any order left."""
+DOWN = Deed(30, "restart", amount=0.85)
+"""It starts again after that lease came back."""
+
+
+def test_a_release_that_never_left_is_called_off_where_its_lease_came_back() -> None:
+    story = dataclasses.replace(MOVES, strikes=(RECORDED,), deeds=(DOWN,))
+    assert play.play(story).broken is None
+    with mock.patch.object(groundless_releases, "is_called_off", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "recorded is 'move_lost'" in broken.sentence) == (3, True)
 
 
 @pytest.mark.nightly

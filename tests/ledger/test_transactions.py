@@ -173,8 +173,12 @@ async def test_a_lease_changes_state_only_as_its_table_allows(ledger: Ledger) ->
         tx.update_lease(lease(state=LeaseState.RELEASING))
     with pytest.raises(LedgerError) as refused:
         async with ledger.transaction() as tx:
-            tx.update_lease(lease(state=LeaseState.RUNNING))
+            tx.update_lease(lease(state=LeaseState.PAUSED))
     assert refused.value.code is Code.BAD_TRANSITION
+    async with ledger.transaction() as tx:
+        # A release that has not left is called off.
+        tx.update_lease(lease(state=LeaseState.RUNNING))
+        tx.update_lease(lease(state=LeaseState.RELEASING))
     ended = lease(state=LeaseState.ENDED, ended_at=NOW)
     async with ledger.transaction() as tx:
         tx.update_lease(ended)

@@ -20,6 +20,7 @@ from agent.decide.reconcile import (
     absence,
     agreed_rate,
     doubt,
+    groundless_releases,
     host_maintenance,
     market_alerts,
     orphans,
@@ -227,7 +228,8 @@ def _seen(
     between: tuple[datetime, datetime],
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     lease, row, (previous, listed_at) = rated.lease, rated.row, between
-    is_leaving = lease.state is LeaseState.RELEASING
+    is_called_off = groundless_releases.is_called_off(fleet, lease, row)
+    is_leaving = lease.state is LeaseState.RELEASING and not is_called_off
     target = lease.state if is_leaving else row_metering.state_of(lease, row) or row_metering.STATES[row.state]
     if _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
@@ -238,6 +240,8 @@ def _seen(
             return guard_switch.noted(lease, doubted), doubted
         return _lost(fleet, view, lease, row, target, (doubted.previous, doubted.seen_at)), doubted
     fact = _updated(fleet, view, lease, row, target, (previous, listed_at))
+    if is_called_off and fact is not None:
+        return replace(fact, evidence=groundless_releases.evidence(lease)), None
     fact = guard_refusal.seen(fleet, view, lease, readiness.seen(fleet, view, lease, row, fact))
     return acceptance_verdict.seen(fleet, lease, fact), None
 
@@ -347,7 +351,8 @@ def _updated(
     after = msgspec.structs.replace(after, has_run=has_run)
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = msgspec.structs.replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
-        after = msgspec.structs.replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)
+        is_passing = lease.end_reason in PASSING or lease.state is LeaseState.RELEASING
+        after = msgspec.structs.replace(after, end_reason="" if is_passing else lease.end_reason)
     if after.run_since not in {None, lease.run_since}:
         # A lease that was only missing from listings is still in the same stretch, with the same checkpoints.
         after = msgspec.structs.replace(after, runs=lease.runs + 1)

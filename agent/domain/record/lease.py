@@ -44,8 +44,9 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
     for state in LeaseState
     if state not in {LeaseState.RELEASING, LeaseState.ENDED}
 } | {
-    # A release is a promise: only the market's statement that the instance is gone ends it.
-    LeaseState.RELEASING: frozenset({LeaseState.ENDED}),
+    # A release is a promise: the market's statement that the instance is gone ends it. Only one that has not left is
+    # called off, where its lease runs again for its slot.
+    LeaseState.RELEASING: frozenset({LeaseState.ENDED, LeaseState.RUNNING}),
     LeaseState.ENDED: frozenset(),
 }
 

@@ -15,6 +15,7 @@ from tests.disasters.points.checks import Checks
 from tests.disasters.points.ends import Ends
 from tests.disasters.sight import LISTED, Broken, Sight
 from tests.disasters.story import Strike, Work
+from tests.disasters.strikes import DEATH
 from tests.disasters.truth import Box, Truth
 
 LATELY_SECONDS = 3600.0
@@ -56,6 +57,8 @@ class Pending:
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
     decided: float
     """When the ledger had the release, or when it was sent."""
+    is_back: bool
+    """Whether the program surely knew that it ran again when the release was sent: nothing hid it for an hour."""
     was_replaced: bool
     """Whether another instance of its slot ran when the release of this stopped one was decided."""
 
@@ -98,6 +101,8 @@ class Releases:
         self._near_ends: dict[tuple[str, str], tuple[float, float]] = {}
         """Since when, and until when, the end of an instance's host was near; a host may put it off again."""
         self._unwritten_at = -LATELY_SECONDS
+        self._struck_at = -LATELY_SECONDS
+        """When something last went wrong that is not the death of a process."""
         self._shown: set[tuple[str, str]] = set()
         """The instances that a whole cycle listed truly and whose terms it recorded."""
         self._dearer: set[tuple[str, str]] = set()
@@ -131,6 +136,8 @@ class Releases:
         was_last = decided is not None and since <= decided <= until + SEEN_SECONDS
         known = {"was_seen": seen, "is_again": is_again, "was_decided": was_decided, "was_listed": listed}
         known["was_last"] = was_last
+        is_calm = self._truth.now - self._struck_at > LATELY_SECONDS
+        known["is_back"] = is_calm and began is not None and self._truth.now - began > SEEN_SECONDS
         at = self._truth.now if decided is None else decided
         ran = (self._ran.get((each.market, each.instance_id), -math.inf) for each in others)
         was_replaced = was_decided and max(ran, default=-math.inf) >= at - SEEN_SECONDS
@@ -151,6 +158,8 @@ class Releases:
         """Take in a fault of an order or of its answer."""
         if order is not None and order.kind == "release" and strike.fault in UNHEARD:
             self._begun.add((order.market, order.target))
+        if strike.fault not in DEATH:
+            self._struck_at = now
         if strike.place in LISTED:
             self._listed.pop(strike.market, None)
         if strike.fault in TERMS:
@@ -229,8 +238,9 @@ class Releases:
             # A person's order carries out an ending that was decided before the instance ran and could not be done
             # (rule 18).
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
-            # The program died between the decision on a stopped lease and its release, which is sent until it is done.
-            is_true |= code in OF_THE_LOST and pending.was_decided
+            # A release of a stopped lease is sent until it is done, unless the program knows that the lease came back
+            # before any order left.
+            is_true |= code in OF_THE_LOST and pending.was_decided and (pending.is_again or not pending.is_back)
             is_true |= code == "moved" and pending.was_replaced
             return "" if is_true else f"recorded is {code!r}, and its slot runs nowhere else"
         if code in OF_THE_STOPPED and pending.was_listed and not pending.is_again:
