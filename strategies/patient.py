@@ -1,19 +1,34 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from agent.decide.moves import bid_decay, recovery, voluntary_move
 from agent.decide.moves.auctions import notice_move, value_upkeep, waiting_bid
 from agent.decide.pricing import bidding, offer_terms, useful_hour
-from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
+from agent.decide.pricing.worth import net_value, work_value
+from agent.decide.strategy import (
+    AUTO,
+    Auto,
+    Candidate,
+    Duration,
+    Params,
+    Proposal,
+    Shortlist,
+    SlotView,
+    View,
+    duration,
+)
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Option, Reason
+
+UNVALUED_IDLE, UNVALUED_ON_DEMAND = 0.8, 0.6
+"""The shares of `max_price` for "auto" while nobody says what an hour is worth. Chosen in rehearsals."""
 
 
 class PatientParams(Params):
@@ -27,16 +42,16 @@ class PatientParams(Params):
     """To outbid a rival, bid this share of its price above it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
-    idle_worth: float = Field(default=0.8, gt=0, le=1)
-    """Price of an hour without work after a loss, as a share of the workload's `value_per_hour`."""
+    idle_worth: Annotated[float, Field(gt=0, le=1)] | Auto = AUTO
+    """Price of an hour without work after a loss, as a share of the workload's value; "auto": all of it."""
     may_raise: bool = True
     """Whether a lost lease's bid may be raised."""
     may_move: bool = True
     """Whether a slot may leave a lost lease for another host."""
     on_demand_if_cheaper: bool = True
     """Whether to rent on demand if a useful hour on demand is cheaper."""
-    on_demand_share: float = Field(default=0.6, gt=0, le=1)
-    """On-demand capacity may cost at most this share of the workload's `max_price`."""
+    on_demand_share: Annotated[float, Field(gt=0, le=1)] | Auto = AUTO
+    """On-demand capacity may cost at most this share of the workload's `max_price`; "auto": what an hour is worth."""
     may_return: bool = True
     """Whether a slot may leave an on-demand lease for a cheaper offer."""
     return_after: Duration = duration("10m")
@@ -62,7 +77,7 @@ class Patient:
         """Return a rent for an empty slot, a recovery for a lost lease, and sometimes a lower bid for a calm one."""
         if not isinstance(params, PatientParams):
             raise TypeError("patient runs on PatientParams")
-        shortlist = Shortlist(view.ranking(_ways(view, params)))
+        shortlist = Shortlist(_ranked(view, params))
         return [shortlist.used(self._decide(slot, view, shortlist, params)) for slot in view.slots]
 
     def _decide(self, slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
@@ -87,9 +102,12 @@ class Patient:
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, lease, params)
 
 
-def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
-    """Return a bid over the floor within the ceiling, and the ask if that is allowed."""
-    return offer_terms.Ways(_bids(view, params), _asks(view, params) if params.on_demand_if_cheaper else None)
+def _ranked(view: View, params: PatientParams) -> Iterator[Candidate]:
+    """Yield bids over the floor within the ceiling, and asks if they are allowed, best first."""
+    bids, asks = _bids(view, params), _asks(view, params) if params.on_demand_if_cheaper else None
+    if asks is None or view.workload.value_per_hour is None:
+        return net_value.of_view(view, offer_terms.Ways(bids, asks))
+    return net_value.of_view(view, bids, asks)
 
 
 def _bids(view: View, params: PatientParams) -> offer_terms.Bids:
@@ -99,7 +117,9 @@ def _bids(view: View, params: PatientParams) -> offer_terms.Bids:
 
 
 def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
-    return offer_terms.Asks(view.workload.prices.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
+    work = view.workload
+    share = work_value.share(params.on_demand_share, work, UNVALUED_ON_DEMAND)
+    return offer_terms.Asks(work.prices.scaled(share), work.disk_gb, view.fastest)
 
 
 def _under_notice(
@@ -113,20 +133,22 @@ def _under_notice(
 
 
 def _elsewhere(lease: Lease, view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
-    """Return the best offer on another host and, if that is a bid, also the best on-demand offer.
+    """Return the best offer on another host and, if that is a bid, also the best on-demand offer; with a value both.
 
     With several slots the second search could name a host that the first has given to another slot.
     """
     best = shortlist.best if params.may_move else None
     if lease.bid_limit is not None and params.may_move:
         # A pool that another slot of this plan goes to has room for this one too.
-        best = notice_move.elsewhere(lease, view.ranking(_ways(view, params)))
+        best = notice_move.elsewhere(lease, _ranked(view, params))
     if best is None:
         return []
-    if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:
+    is_ask = best.way.tenure is Tenure.ON_DEMAND
+    is_only = is_ask and view.workload.value_per_hour is None
+    if is_only or not params.on_demand_if_cheaper or len(view.slots) > 1:
         return [best]
-    asks = view.ranking(_asks(view, params))
-    return [best, *islice((ask for ask in asks if ask.offer.host != best.offer.host), 1)]
+    others = net_value.of_view(view, _bids(view, params) if is_ask else _asks(view, params))
+    return [best, *islice((each for each in others if each.offer.host != best.offer.host), 1)]
 
 
 def _fill(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
@@ -152,13 +174,14 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParam
 
 def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.RecoveryParams:
     most = view.workload.prices.at_speed(lease.gpu, offer_terms.speed(lease.dlperf, view.fastest))
+    idle = 1.0 if lease.bid_limit is not None else work_value.share(params.idle_worth, view.workload, UNVALUED_IDLE)
     return recovery.RecoveryParams(
         ceiling=bidding.ceiling(most, lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
-        worth=view.workload.value_of(lease.gpu).scaled(1.0 if lease.bid_limit is not None else params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(idle),
         fastest=view.fastest,
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),
@@ -176,7 +199,7 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
         return None
     here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
     return voluntary_move.move_to_cheaper(
-        slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
+        slot, view.workload, shortlist.best, gain, market_loss_rate=here, fastest=view.fastest
     )
 
 

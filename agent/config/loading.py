@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
-from agent.config import budgets, document, problems, pydantic_problems, unknown_names
+from agent.config import budgets, document, problems, pydantic_problems, unknown_names, value_kinds
 from agent.config.files import layers, source, start_script, value_file
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.config.workload_tables import array_keys, front_table, guard_table, market_gaps, workload_parts
@@ -232,7 +233,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         max_price=money.per_hour(table.max_price),
         max_price_by_gpu=_prices(table),
         network_volume_rate=money.per_hour(round((table.network_volume_per_month or Decimal()) / HOURS_A_MONTH, 6)),
-        value_per_hour=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
+        **_worth(table),
         strategy=table.strategy,
         shadow=table.shadow,
         requirements=_requirements(table),
@@ -275,6 +276,14 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
         ready=_ready(table),
     )
+
+
+def _worth(table: WorkloadTable) -> dict[str, Any]:
+    """Return what an hour is worth, in dollars or as a share of on-demand, as fields of a workload."""
+    return {
+        "value_per_hour": None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
+        "value_share": None if table.value is None else value_kinds.share_of_on_demand(table.value),
+    }
 
 
 def _array(table: WorkloadTable) -> ArrayTerms | None:

@@ -127,6 +127,22 @@ Price = Annotated[Dollars, Field(gt=0, le=1000)]
 """Dollars per hour of one instance. More than a thousand is a misplaced decimal point."""
 
 
+_VALUE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) x on_demand")
+
+
+def share_of_on_demand(text: str) -> float:
+    """Return the share that `text` such as "0.8 x on_demand" names, for `value`."""
+    read = _VALUE.fullmatch(text)
+    if read is None or not 0 < float(read[1]) <= MOST_SHARE:
+        sentence = f"is no share of the on-demand price, above 0 and at most {MOST_SHARE:g}"
+        raise refused("bad_value", f'{sentence}; write for example value = "0.8 x on_demand"')
+    return float(read[1])
+
+
+MOST_SHARE = 100.0
+"""The most that an hour may be worth, as a multiple of the on-demand price. More is a misplaced decimal point."""
+
+
 def web_address(value: str) -> str:
     """Return an http address without its last slash, or refuse it."""
     try:

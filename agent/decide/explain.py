@@ -21,6 +21,7 @@ from agent.decide.pricing import (
 )
 from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel, Relaxed
+from agent.decide.pricing.worth import value_frontier, work_value
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.fleet import Fleet
 from agent.domain.market import market_notice
@@ -33,6 +34,8 @@ from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Re
 from agent.domain.work.workload import Workload
 
 NEXT_BEST = 4
+FRONTIER = 64
+"""The most candidates of each tenure to look at for the frontier."""
 
 _TENURES = {Tenure.INTERRUPTIBLE: "interruptible", Tenure.ON_DEMAND: "on demand"}
 
@@ -68,6 +71,10 @@ class Explanation:
     """The share of DLPerf that measured hosts keep, for hosts with an offer now."""
     value: UsdPerHour | None = None
     """What an hour of its work is worth, if the workload says so; None: `max_price`."""
+    value_share: float | None = None
+    """The share of the on-demand price by which it says so, if it does."""
+    frontier: tuple[value_frontier.Step, ...] = ()
+    """Useful hours against dollars a day, by what can be rented now."""
     notice: tuple[str, ...] = ()
     """The known notice before an interruption of each of its markets, if it has a guard."""
     arrears: tuple[str, ...] = ()
@@ -80,6 +87,8 @@ class Explanation:
 
 def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
+    fleet = work_value.resolved(fleet)
+    work = fleet.workload(work.name) or work
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
@@ -92,9 +101,13 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     speeds = measured_speed.speeds(fleet.host_checks.values())
     judged = ranking.Judged(hosts, speeds)
     ways = _both_ways(work, _limit_markets(fleet))
-    ranked_offers = ranking.ranking(book, reckoned, ways, judged, taken, fleet.now, hazard)
     rejected = refused_hosts.of(fleet, work, book)
-    ranked = (each for each in ranked_offers if (each.offer.host, each.offer.gpu) not in rejected)
+
+    def rank(pricing: Pricing) -> Iterator[Candidate]:
+        found = ranking.ranking(book, reckoned, pricing, judged, taken, fleet.now, hazard)
+        return (each for each in found if (each.offer.host, each.offer.gpu) not in rejected)
+
+    ranked = rank(ways)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in planned.decisions if slot_of(decision).workload == work.name),
@@ -108,6 +121,12 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
         used=measured_checkpoints.used(reckoned, work),
         speeds=_offered(speeds, book.offers),
         value=work.value_per_hour,
+        value_share=work.value_share,
+        frontier=value_frontier.of_candidates(
+            (each for way in _each_way(ways) for each in islice(rank(way), FRONTIER)),
+            work.value_per_hour,
+            work_value.fastest(fleet.typical, work),
+        ),
         notice=tuple(
             _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
@@ -197,6 +216,15 @@ def _both_ways(work: Workload, limit_markets: frozenset[str]) -> Pricing:
         return [useful_hour.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
 
     return ways
+
+
+def _each_way(ways: Pricing) -> tuple[Pricing, Pricing]:
+    """Return the bids and the asks of these ways, each for itself."""
+
+    def of(tenure: Tenure) -> Pricing:
+        return lambda candidate: [way for way in ways(candidate) if way.tenure is tenure]
+
+    return of(Tenure.INTERRUPTIBLE), of(Tenure.ON_DEMAND)
 
 
 def _refused(
@@ -296,6 +324,8 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
             for slot, host, given in explained.advised
         ],
         "value_dollars_per_hour": None if explained.value is None else explained.value.dollars,
+        "value_share_of_on_demand": explained.value_share,
+        "frontier": [value_frontier.as_json(step) for step in explained.frontier],
         "notice": list(explained.notice),
         "arrears": list(explained.arrears),
         "not_sold": list(explained.not_sold),

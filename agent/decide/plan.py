@@ -47,6 +47,7 @@ from agent.decide.pricing import (
     spread,
 )
 from agent.decide.pricing.cooldowns import InForce
+from agent.decide.pricing.worth import work_value
 from agent.decide.reconcile import workload_end
 from agent.decide.run_times import running_limits
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
@@ -124,6 +125,7 @@ def plan(
     faulty: frozenset[str] = frozenset(),
 ) -> Plan:
     """Return the decisions of now. `tuned` maps a workload's `strategy` to its code and numbers."""
+    fleet = work_value.resolved(fleet)
     ground = _ground(fleet)
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.committed_by_fleet(fleet)
@@ -164,8 +166,7 @@ def plan(
         decisions.append(decision)
     decisions = room.given(decisions, now_standing, lambda each, left: _would_be_allowed(each, bounds, left))
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
-    carried = tuple(maintenance_checkpoint.orders(fleet))
-    waiting = tuple(waits.asked), waits.given_up(decisions), carried, waits.leases
+    waiting = tuple(waits.asked), waits.given_up(decisions), tuple(maintenance_checkpoint.orders(fleet)), waits.leases
     return Plan(fleet.now, tuple(decisions), now_standing, chosen, *waiting)
 
 
@@ -270,7 +271,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         unseen=frozenset(each.lease_id for each in lease if not fleet.is_seen(each)),
         task=deadline_progress.of(fleet, work),
         learned=availability.learned(fleet.capacity.get(work.name)),
-        fastest=deadline_progress.fastest(fleet.typical, work),
+        fastest=work_value.fastest(fleet.typical, work),
         by_market=availability_by_market.known(fleet, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
         rules={name: seen.rules for name, seen in fleet.markets.items()},

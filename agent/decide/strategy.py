@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
 import pydantic
+from pydantic.fields import FieldInfo
 
 from agent.decide.deadline import availability_by_market, hazards
 from agent.decide.deadline.deadline_progress import Task
@@ -50,12 +51,25 @@ def duration(text: object) -> timedelta:
 
 
 Duration = Annotated[timedelta, pydantic.BeforeValidator(duration)]
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
+"""A number that follows from what an hour of the workload is worth."""
 
 
 class Params(pydantic.BaseModel):
     """The numbers of a strategy: frozen, bounded, each with a description that its TOML repeats for operators."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def number_type(field: FieldInfo) -> tuple[Any, Sequence[Any]]:
+    """Return the type and the constraints of a field of Params; of a number that may be "auto", those of the number."""
+    for part in get_args(field.annotation):
+        if get_origin(part) is Annotated:
+            base, *constraints = get_args(part)
+            inner = [each.metadata if isinstance(each, FieldInfo) else [each] for each in constraints]
+            return base, [one for each in inner for one in each]
+    return field.annotation, field.metadata
 
 
 @dataclass(frozen=True, slots=True)

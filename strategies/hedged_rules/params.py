@@ -6,7 +6,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from agent.decide.deadline import multi_pool_policy
-from agent.decide.strategy import Duration, Params, duration
+from agent.decide.strategy import AUTO, Auto, Duration, Params, duration
+
+UNVALUED = 0.6
+"""The share of `max_price` for "auto" while nobody says what an hour is worth. Chosen in rehearsals."""
 
 
 def _within_a_day(value: timedelta) -> timedelta:
@@ -40,10 +43,10 @@ class HedgedParams(Params):
     """To outbid a rival, bid this share of its price above it."""
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
-    idle_worth: float = Field(default=0.6, gt=0, le=1)
-    """Price of an hour without work after a loss, as a share of the workload's `value_per_hour`."""
-    on_demand_share: float = Field(default=0.6, gt=0, le=1)
-    """On-demand capacity may cost at most this share of `max_price`, except for a deadline or for warm slots."""
+    idle_worth: Annotated[float, Field(gt=0, le=1)] | Auto = AUTO
+    """Price of an hour without work after a loss, as a share of the workload's value; "auto": all of it."""
+    on_demand_share: Annotated[float, Field(gt=0, le=1)] | Auto = AUTO
+    """On-demand may cost at most this share of `max_price`; "auto": what an hour is worth. Not for warm slots."""
     leave_after: Duration = duration("10m")
     """How long a healthy interruptible lease runs before the slot may move to a cheaper offer."""
     leave_gain: float = Field(default=0.05, ge=0, le=1)

@@ -35,7 +35,7 @@ def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
     """Return the rent of the cheapest offer within the shares, on demand after too long without a lease, or a hold."""
     why = _why_fall_back(slot, grounds)
     bid, ask = grounds.bid(slot), grounds.fallback(slot)
-    best = (ask or bid) if why else bid
+    best = grounds.best(slot) if grounds.is_by_value else (ask or bid) if why else bid
     if best is None:
         return waiting_bid.propose(slot, grounds.view, grounds.pricing) or _nothing(slot, grounds, ask)
     offer, way = best.offer, best.way
@@ -61,6 +61,8 @@ def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposa
 def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
     """Return why a slot without running capacity should move to on-demand now, or nothing."""
     params, view = grounds.params, grounds.view
+    if grounds.is_by_value:
+        return ""
     if grounds.is_bad:
         return f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {params.pool_window}"
     since = slot.down.since if slot.down is not None else slot.empty_since
@@ -99,7 +101,7 @@ def _go_back(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     elsewhere = [candidate for candidate in grounds.bids if candidate.offer.host not in lost]
     best = grounds.spread.first(slot.slot, elsewhere, may_crowd=False)
     gain, hours = params.return_gain, params.return_horizon_hours
-    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
+    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, fastest=view.fastest)
 
 
 def _leave(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
@@ -107,6 +109,7 @@ def _leave(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     params, view = grounds.params, grounds.view
     if not view.has_offers or view.now - lease.state_since < params.leave_after:
         return None
-    best, hours = grounds.bid(slot), params.return_horizon_hours
+    best = grounds.best(slot) if grounds.is_by_value else grounds.bid(slot)
+    hours = params.return_horizon_hours
     here, gain = grounds.hazard(lease), params.leave_gain
-    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, here, is_by_speed=view.fastest > 0)
+    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, here, fastest=view.fastest)

@@ -3,9 +3,11 @@
 from agent.decide.moves import bid_decay, recovery
 from agent.decide.moves.auctions import notice_move
 from agent.decide.pricing import bidding
+from agent.decide.pricing.worth import work_value
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.record.lease import Lease
 from strategies.hedged_rules.grounds import Grounds
+from strategies.hedged_rules.params import UNVALUED
 
 
 def recover(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal:
@@ -30,18 +32,20 @@ def _elsewhere(slot: SlotView, lease: Lease, grounds: Grounds) -> list[Candidate
     if lease.bid_limit is not None and best is not None:
         others = (each for each in grounds.bids if grounds.spread.fits(slot.slot, each))
         best = notice_move.elsewhere(lease, others)
-    return [] if best is None else [best]
+    ask = grounds.fallback(slot) if grounds.is_by_value else None
+    return [each for each in (best, ask) if each is not None]
 
 
 def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
     view, params = grounds.view, grounds.params
+    idle = 1.0 if lease.bid_limit is not None else work_value.share(params.idle_worth, view.workload, UNVALUED)
     return recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(lease.gpu), lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
-        worth=view.workload.value_of(lease.gpu).scaled(1.0 if lease.bid_limit is not None else params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(idle),
         fastest=view.fastest,
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),

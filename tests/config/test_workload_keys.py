@@ -94,6 +94,31 @@ def test_an_hour_is_worth_the_highest_price_unless_the_file_says_more(tmp_path: 
     assert valued.price_of(card).dollars == 0.35
 
 
+def test_an_hour_may_be_worth_a_share_of_the_on_demand_price(tmp_path: Path) -> None:
+    work = loaded(tmp_path, 'value = "0.8 x on_demand"')
+    assert (work.value_share, work.value_per_hour) == (0.8, None)
+    assert loaded(tmp_path).value_share is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "fix"),
+    [
+        (('value = "0.8"',), "bad_value", 'write for example value = "0.8 x on_demand"'),
+        (('value = "0 x on_demand"',), "bad_value", "above 0"),
+        (('value = "101 x on_demand"',), "bad_value", "at most 100"),
+        (('value = "1 x on_demand"', "value_per_hour = 0.9"), "conflict", "keep one"),
+    ],
+)
+def test_a_value_that_says_nothing_or_two_things_is_refused(
+    tmp_path: Path, lines: tuple[str, ...], code: str, fix: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, *lines)
+    (problem,) = caught.value.problems
+    assert problem.code == code
+    assert fix in problem.sentence
+
+
 def test_data_on_a_network_volume_is_on_no_leases_disk(tmp_path: Path) -> None:
     volume = 'network_volume = "agv6w2qcg7"'
     work = loaded(tmp_path, volume, 'checkpoint = { at = "remote" }')

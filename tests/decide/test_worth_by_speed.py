@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from agent.decide.deadline import deadline_progress
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.pricing import offer_terms
+from agent.decide.pricing.worth import work_value
 from agent.decide.strategy import Down, SlotView
 from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
@@ -22,11 +22,11 @@ EITHER = builders.requirements(gpu_models=(FAST, SLOW))
 
 
 def test_the_fastest_is_among_the_models_named_and_of_the_same_size() -> None:
-    assert deadline_progress.fastest(TYPICAL, builders.workload(requirements=EITHER)) == 100.0
-    assert deadline_progress.fastest(TYPICAL, builders.workload()) == 0.0
-    assert deadline_progress.fastest({}, builders.workload(requirements=EITHER)) == 0.0
+    assert work_value.fastest(TYPICAL, builders.workload(requirements=EITHER)) == 100.0
+    assert work_value.fastest(TYPICAL, builders.workload()) == 0.0
+    assert work_value.fastest({}, builders.workload(requirements=EITHER)) == 0.0
     anything = builders.workload(requirements=builders.requirements(gpu_models=()))
-    assert deadline_progress.fastest(TYPICAL, anything) == 0.0
+    assert work_value.fastest(TYPICAL, anything) == 0.0
 
 
 @pytest.mark.parametrize(("dlperf", "fastest", "speed"), [(44.0, 100.0, 0.44), (120.0, 100.0, 1.0), (44.0, 0.0, 1.0)])
@@ -42,12 +42,12 @@ def test_a_slow_card_must_be_cheap_in_proportion(fastest: float, fits: bool) -> 
     assert bool(offer_terms.Bids(most, 20.0, 0.1, 0.9, fastest)(slow)) is fits
 
 
-@pytest.mark.parametrize(("is_by_speed", "moves"), [(False, True), (True, False)])
-def test_half_the_price_for_less_than_half_the_work_is_no_gain(is_by_speed: bool, moves: bool) -> None:
+@pytest.mark.parametrize(("fastest", "moves"), [(0.0, True), (100.0, False)])
+def test_half_the_price_for_less_than_half_the_work_is_no_gain(fastest: float, moves: bool) -> None:
     held = builders.lease(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"), dlperf=100.0)
     best = builders.candidate(builders.offer(2, dlperf=44.0), bid="0.40")
     work = builders.workload(requirements=EITHER)
-    made = voluntary_move.move_to_cheaper(SlotView(builders.slot(), held), work, best, 0.1, is_by_speed=is_by_speed)
+    made = voluntary_move.move_to_cheaper(SlotView(builders.slot(), held), work, best, 0.1, fastest=fastest)
     assert (made is not None) is moves
 
 

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide.deadline import deadline_progress
+from agent.decide.pricing.worth import work_value
 from agent.domain.market.gpu import GpuModel
 from agent.domain.work.workload import Workload
 from tests.disasters import __main__ as disasters
@@ -38,12 +38,12 @@ def test_a_slot_may_stay_empty_where_only_slow_cards_cost_less_than_the_price() 
 def test_a_slot_must_run_where_a_slow_card_costs_less_than_it_is_worth() -> None:
     """At $0.90 it is worth $0.40, unless the speeds are wrong."""
     assert play.play(STORY).broken is None
-    fastest = deadline_progress.fastest
+    fastest = work_value.fastest
 
     def doubled(known: Mapping[tuple[GpuModel, int], float], work: Workload) -> float:
         return 2.0 * fastest(known, work)
 
-    with mock.patch.object(deadline_progress, "fastest", doubled):
+    with mock.patch.object(work_value, "fastest", doubled):
         broken = play.play(STORY).broken
     assert broken is not None
     assert (broken.point, "does not run for" in broken.sentence) == (6, True)

@@ -64,6 +64,8 @@ def as_written(value: Any) -> Any:  # noqa: ANN401 - whatever a strategy reckons
 
 
 def _unit(key: str, field: FieldInfo) -> str:
+    from agent.decide.strategy import number_type
+
     if key in UNITS:
         return UNITS[key]
     if field.annotation is bool:
@@ -73,23 +75,28 @@ def _unit(key: str, field: FieldInfo) -> str:
     if key.endswith("_hours"):
         return "hours"
     high = _bounds(field)[1]
-    if field.annotation is float and high is not None and high[0] <= MOST_SHARE:
+    if number_type(field)[0] is float and high is not None and high[0] <= MOST_SHARE:
         return "share"
     return "count" if field.annotation is int else "number"
 
 
 def _span(field: FieldInfo) -> str:
+    from agent.decide.strategy import number_type
+
     low, high = _bounds(field)
     begins = "" if low is None else f"{'above ' if low[1] else ''}{low[0]:g}"
     ends = "" if high is None else f"{'below ' if high[1] else ''}{high[0]:g}"
-    return f"{begins or 'any'} to {ends or 'any'}" if begins or ends else ""
+    or_auto = ' or "auto"' if number_type(field)[0] is not field.annotation else ""
+    return f"{begins or 'any'} to {ends or 'any'}{or_auto}" if begins or ends else ""
 
 
 def _bounds(field: FieldInfo) -> tuple[tuple[float, bool] | None, tuple[float, bool] | None]:
     """Return the lower and the upper bound of a number, each with whether it is excluded."""
+    from agent.decide.strategy import number_type
+
     low: tuple[float, bool] | None = None
     high: tuple[float, bool] | None = None
-    for each in field.metadata:
+    for each in number_type(field)[1]:
         if isinstance(each, annotated_types.Ge | annotated_types.Gt):
             low = _bound(
                 each.ge if isinstance(each, annotated_types.Ge) else each.gt, isinstance(each, annotated_types.Gt)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, last_good, session
+from agent.cli.shared import ask, completion, frontier, last_good, session
 from agent.cli.watch import fleet
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ def _print_now(one: dict[str, Any]) -> None:
 
     session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
     if one["value_dollars_per_hour"] is not None:
-        session.say(f"  an hour of its work is worth ${one['value_dollars_per_hour']:.4f} (value_per_hour)")
+        share = one["value_share_of_on_demand"]
+        key = "value_per_hour" if share is None else f"{share:g} x on_demand"
+        session.say(f"  an hour of its work is worth ${one['value_dollars_per_hour']:.4f} ({key})")
     if one["funnel"]["sampled_at"]:
         session.say(f"  {_why_not(one['funnel'])}")
     for decision in one["decisions"]:
@@ -129,6 +131,7 @@ def _print_now(one: dict[str, Any]) -> None:
             session.show(_options(decision["options"]))
     if one["candidates"]:
         session.show(_candidates(one["candidates"]))
+    frontier.say(one["frontier"], is_valued=one["value_dollars_per_hour"] is not None)
     _print_checkpoints(one)
     for refused in one["refused"][:MOST_REFUSED]:
         session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")

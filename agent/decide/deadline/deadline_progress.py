@@ -132,10 +132,3 @@ def typical(known: Mapping[tuple[GpuModel, int], float], fleet: Fleet) -> dict[t
             if offer.dlperf > 0:
                 rows.setdefault((offer.gpu, offer.gpus), []).append(offer.dlperf)
     return {**known, **{key: statistics.median(found) for key, found in rows.items()}}
-
-
-def fastest(known: Mapping[tuple[GpuModel, int], float], work: Workload) -> float:
-    """Return the DLPerf of the fastest slice among a workload's models, or 0 if it names fewer than two."""
-    wants = work.requirements
-    seen = [known.get((model, wants.gpus), 0.0) for model in wants.gpu_models]
-    return max(seen) if len(seen) > 1 else 0.0

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from agent.decide.pricing import bidding, cooldowns, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.decide.pricing.worth import net_value
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
@@ -53,8 +54,7 @@ NEVER_STARTED_RESUME = timedelta(minutes=90)
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Rate in that window for instances outbid before they ran: 60.5 % came back (same record): -ln(.395) / 1.5 h. No
 longer wait was recorded, and a person may have stopped it for good: afterwards the late rate counts."""
-TROUBLE_HOURS = 10 / 60
-"""How long a further interruption idles a slot: detection, choice, and loading elsewhere. Assumed."""
+TROUBLE_HOURS = net_value.TROUBLE_HOURS
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back. Assumed; one queued instance did not start at +26 %."""
 FALLBACK_MBPS = 200.0

@@ -1,9 +1,12 @@
 """Voluntary moves: leave a healthy lease for a cheaper offer only if the saving covers the move and moves remain."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.decide.moves import recovery
 from agent.decide.pricing import useful_hour
+from agent.decide.pricing.offer_terms import speed
+from agent.decide.pricing.worth import net_value
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
@@ -35,15 +38,17 @@ def move_to_cheaper(
     horizon_hours: float = RETURN_HOURS,
     market_loss_rate: float = 0.0,
     *,
-    is_by_speed: bool = False,
+    fastest: float = 0.0,
 ) -> Proposal | None:
     """Return the move from a healthy lease to a cheaper offer, or None if staying is as good.
+
+    With a stated value of an hour, the gain is of net value, not of cost (`_by_value`).
 
     The old lease goes on until the new one runs, so loading is paid twice and idles nothing. The restore and half a
     checkpoint interval are repeated. Staying and moving are priced in dollars over the useful hours that the new lease
     is expected to last within the horizon. A move also has a price of its own, twice that if on-demand is left for a
     bid that may need a way back. The gain must be at least `least_gain` of the cost of staying. `market_loss_rate` is
-    the rate of losses at the present place of an interruptible lease. With `is_by_speed` work on a slower card counts
+    the rate of losses at the present place of an interruptible lease. With `fastest` work on a slower card counts
     as less too, not only work on a faster one as more. The new place is priced by the file's restore, so that a shorter
     one that hosts claim never causes a move.
     """
@@ -52,6 +57,8 @@ def move_to_cheaper(
         return None
     there = best.reckoning.by(work.checkpoint)
     hours = useful_hour.stay(there.hazard, horizon_hours)[0]
+    if work.value_per_hour is not None:
+        return _by_value(slot, lease, work, best, _Span(hours, horizon_hours, least_gain, market_loss_rate), fastest)
     rate = _per_useful_hour(lease, work, market_loss_rate, horizon_hours)
     stay = hours * rate
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
@@ -59,7 +66,7 @@ def move_to_cheaper(
     moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
     once += moves * MOVE_WORTH_HOURS * work.value_of(lease.gpu).dollars
     scale = lease.dlperf / best.offer.dlperf if lease.dlperf and best.offer.dlperf else 1.0
-    scale = scale if is_by_speed else min(scale, 1.0)
+    scale = scale if fastest > 0 else min(scale, 1.0)
     move = (hours * there.per_useful_hour + once) * scale
     if stay - move <= least_gain * stay:
         return None
@@ -69,6 +76,47 @@ def move_to_cheaper(
         f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
     )
     sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
+    return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The hours that the new lease is expected to last, the horizon, the least gain, and the losses per hour here."""
+
+    hours: float
+    horizon: float
+    least_gain: float
+    loss_rate: float
+
+
+def _by_value(
+    slot: SlotView, lease: Lease, work: Workload, best: Candidate, span: _Span, fastest: float
+) -> Proposal | None:
+    """Return the move if it earns more net value than staying, by `least_gain` of the cost of staying.
+
+    The move pays its loading and its traffic, repeats work, and costs the price of a move.
+    """
+    worth, there = work.value_of(lease.gpu), best.reckoning.by(work.checkpoint)
+    cost = (lease.gpu_rate + lease.disk_rate).dollars
+    full = worth.dollars * speed(lease.dlperf, fastest)
+    useful, trouble = 1.0, 0.0
+    if lease.tenure is Tenure.INTERRUPTIBLE:
+        hours, loss = useful_hour.stay(span.loss_rate, span.horizon)
+        useful = 1.0 - loss * min(work.checkpoint.interval / _HOUR, hours) / 2 / hours
+        trouble = loss / hours * net_value.TROUBLE_HOURS
+    stay = span.hours * (full * useful - cost) / (1.0 + trouble)
+    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
+    moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
+    once = best.way.rate.dollars * there.loading_hours + there.traffic_dollars
+    once += full * redone + moves * MOVE_WORTH_HOURS * worth.dollars
+    move = span.hours * net_value.per_hour(there, worth, fastest) - once
+    if move - stay <= span.least_gain * span.hours * cost:
+        return None
+    options = (Option("stay", -stay), Option("move", -move))
+    sentence = (
+        f"move from host {lease.host_id} at {lease.gpu_rate} {lease.tenure.value} to host {best.offer.host_id} at "
+        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} of net value over {span.hours:.1f} h against ${stay:.3f}"
+    )
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 
 

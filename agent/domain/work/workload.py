@@ -236,6 +236,8 @@ class Workload:
     """GPU models with a price of their own instead of `max_price`."""
     value_per_hour: UsdPerHour | None = None
     """What an hour of work in one slot is worth to its owner; None: the highest price of the GPU model."""
+    value_share: float | None = None
+    """The same as a share of the on-demand price; a plan turns it into `value_per_hour`."""
     network_volume_rate: UsdPerHour = FREE
     """What its network volume costs per hour, by its owner's figure; free if that is not known."""
     guard: GuardTerms | None = None

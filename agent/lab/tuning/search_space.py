@@ -18,13 +18,15 @@ from typing import Any
 import annotated_types
 from pydantic.fields import FieldInfo
 
-from agent.decide.strategy import NEVER, Params
+from agent.decide.strategy import AUTO, NEVER, Auto, Params, number_type
 
 DURATION_TIMES = 8
 """The multiple of the shipped duration up to which a duration is searched."""
 LONGEST = timedelta(days=1)
 """The upper bound if nothing or "never" is shipped."""
 DIGITS = 3
+AUTO_SHARE = 0.6
+"""Where the search of a number that is "auto" begins: what "auto" mostly is while no workload states a value."""
 MINUTE = 60
 _FAR = math.log(999.0)
 
@@ -100,11 +102,15 @@ def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str,
 
 def numbers(searched: Collection[Axis], params: Params) -> dict[str, float]:
     """Return the numbers of other params on these axes. A duration is in seconds."""
-    present = {axis.key: getattr(params, axis.key) for axis in searched}
+    present = {axis.key: _present(getattr(params, axis.key)) for axis in searched}
     return {
         key: (LONGEST if value == NEVER else value).total_seconds() if isinstance(value, timedelta) else float(value)
         for key, value in present.items()
     }
+
+
+def _present(value: Value | Auto) -> Value:
+    return AUTO_SHARE if isinstance(value, str) else value
 
 
 def applied(params: Params, changed: Mapping[str, Value]) -> Params:
@@ -118,6 +124,7 @@ def applied(params: Params, changed: Mapping[str, Value]) -> Params:
 
 def _axis(key: str, info: FieldInfo, params: Params) -> Axis | None:
     shipped = getattr(params, key)
+    annotation, _ = number_type(info)
     if info.annotation is bool:
         return Axis(key, bool, 0.0, 1.0, float(shipped))
     if info.annotation is timedelta:
@@ -125,15 +132,16 @@ def _axis(key: str, info: FieldInfo, params: Params) -> Axis | None:
         most = DURATION_TIMES * at if at and at != LONGEST else LONGEST
         return Axis(key, timedelta, 0.0, most.total_seconds(), at.total_seconds())
     low, high = _bound(info, "ge", "gt"), _bound(info, "le", "lt")
-    if info.annotation not in {int, float} or low is None or high is None or low[0] >= high[0]:
+    if annotation not in {int, float} or low is None or high is None or low[0] >= high[0]:
         return None
-    of = int if info.annotation is int else float
-    return Axis(key, of, low[0], high[0], float(shipped), low[1], high[1])
+    of = int if annotation is int else float
+    middle = AUTO_SHARE if shipped == AUTO else float(shipped)
+    return Axis(key, of, low[0], high[0], middle, low[1], high[1])
 
 
 def _bound(info: FieldInfo, closed: str, open_: str) -> tuple[float, bool] | None:
     kinds: Any = (annotated_types.Ge, annotated_types.Gt, annotated_types.Le, annotated_types.Lt)
-    for each in info.metadata:
+    for each in number_type(info)[1]:
         if isinstance(each, kinds):
             for name in (closed, open_):
                 if hasattr(each, name):
