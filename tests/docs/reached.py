@@ -25,6 +25,8 @@ FOLLOWED_BY_NAME = {"property", "cached_property", "classmethod", "staticmethod"
 """Decorators that leave it to others to use a method by its name; any other may register it."""
 _OBJECT = re.compile(r"([a-z_]+(?:\.\w+)*):(\w+)")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Naming = ast.Name | ast.Attribute | ast.Import | ast.ImportFrom | ast.Constant
+"""Only these nodes name what they reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class _Walk:
         while self._ahead:
             unit = self._ahead.pop()
             module = self.modules[unit.module]
-            for node in (inner for tree in module.units[unit] for inner in ast.walk(tree)):
+            for node in module.units[unit]:
                 self._read(node, module)
             if not self._ahead:
                 self.take(self._named_methods())
@@ -179,6 +181,8 @@ def _module(name: str, tree: ast.Module) -> _Module:
                 module.bound.setdefault(bound, set()).add(source)
     for statement in _statements(tree.body):
         _sort(statement, module)
+    for nodes in module.units.values():
+        nodes[:] = [node for each in nodes for node in ast.walk(each) if isinstance(node, _Naming)]
     return module
 
 

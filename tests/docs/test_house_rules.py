@@ -77,8 +77,9 @@ def test_code_that_markets_share_names_no_vendor() -> None:
 
 def _words(tree: ast.AST) -> Iterator[str]:
     """Yield names and texts of a module, without what only describes."""
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
             yield node.value
         elif isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.arg | ast.FunctionDef | ast.ClassDef):
