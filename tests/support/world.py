@@ -113,6 +113,8 @@ class Rehearsed:
         self.plans: list[Plan] = []
         self.ids = random.Random(f"{scene.seed}/ids")
         self.is_open = False
+        self._file: sqlite3.Connection | None = None
+        """The ledger's file as it is on the disk, once the judge has read it."""
         self.buckets = BucketCalls()
         self._judge = Judge(self)
 
@@ -134,6 +136,9 @@ class Rehearsed:
 
     async def close(self) -> None:
         """Stop the program. Running contracts continue."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         if self.is_open:
             self.is_open = False
             await self.app.close()
@@ -212,9 +217,10 @@ class Rehearsed:
 
     async def spend(self) -> float:
         """Return the ledger's spend in dollars, including the cost of open leases since the last metering."""
-        reader = await self.app.ledger.reader()
-        # The judge asks after every cycle: reading each lease's rows took a tenth of the rules' processor time.
-        counted = await reader._wire.run(lambda link: link.exec_driver_sql(SPENT_MICROS).scalar_one())
+        # The judge asks after every cycle. Through the program's own reader this took a twentieth of the time.
+        if self._file is None:
+            self._file = sqlite3.connect(f"file:{self.config.ledger}?mode=ro", uri=True)
+        (counted,) = self._file.execute(SPENT_MICROS).fetchone()
         return float(counted) / MICROS + meter.outstanding(self.leases(), self.clock.now()).dollars
 
     @property
