@@ -166,7 +166,8 @@ def test_published_rules_land_on_the_yardstick(name: str) -> None:
 
 
 @pytest.mark.skipif(RECORDED is None, reason="GPUBID_TRACES names no folder of recorded traces")
-@pytest.mark.parametrize("name", ["aws-2022", pytest.param("aws-2023", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["aws-2022", "aws-2023"])
 def test_the_bound_lands_on_the_yardstick(name: str) -> None:
     assert off_the_yardstick(name, ["optimum"]) == []
 

@@ -8,10 +8,11 @@ from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from tests.soak.__main__ import CLIMATES
 from tests.support import verdict
+from tests.support.wiring import IS_NIGHT
 
 CONFIG = """\
 [agent]
-poll = "30s"
+poll = "{poll}"
 {markets}
 [limits]
 max_price_per_instance_hour = 0.80
@@ -30,10 +31,13 @@ strategy = "{strategy}"
 """
 
 
+POLL = "30s" if IS_NIGHT else "60s"
+
+
 def config(folder: Path, *markets: str, strategy: str, slots: int = 1) -> Path:
     tables = "".join(f'[markets.{market}]\nsimulated = "calm"\n' for market in markets)
     path = folder / "agent.toml"
-    path.write_text(CONFIG.format(markets=tables, strategy=strategy, slots=slots), encoding="utf-8")
+    path.write_text(CONFIG.format(poll=POLL, markets=tables, strategy=strategy, slots=slots), encoding="utf-8")
     return path
 
 
