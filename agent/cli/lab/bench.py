@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.lab import running
+from agent.cli.lab import cluster, running
 from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options, taking
 from agent.cli.shared import session
@@ -27,7 +27,8 @@ def bench(  # noqa: PLR0913 - one parameter per option
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of random cases.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,
+    on: cluster.OnOption = None,
     as_json: session.JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
     page: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
@@ -36,7 +37,8 @@ def bench(  # noqa: PLR0913 - one parameter per option
     if page is not None:
         running.must_be_writable(page)
     what = running.contest(running.built(problem, options), strategies, baseline, options)
-    tables = running.compared(what, workers, seed)
+    with cluster.workers(on, workers) as computing:
+        tables = running.compared(what, computing, seed)
     if page is not None:
         _write(page, tables)
     _print(tables, as_json=as_json, as_csv=as_csv)

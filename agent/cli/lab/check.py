@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.lab import running
+from agent.cli.lab import cluster, running
 from agent.cli.shared import exits, own_strategies, session
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ def check(
     ] = None,
     directory: own_strategies.DirectoryOption = None,
     config: own_strategies.ConfigOption = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = 1,
+    on: cluster.OnOption = None,
     as_json: session.JsonOption = False,
 ) -> None:
     """Replace the future of a market by noise, and compare the decisions before it. Exit 1 if one differs."""
@@ -34,7 +36,8 @@ def check(
             over = {
                 each.pool: course.of_trace(each, hours=lookahead_check.HOURS) for each in trace_files.folder(traces)
             }
-    verdict = lookahead_check.check(chosen, over)
+    with cluster.workers(on, workers) as computing:
+        verdict = lookahead_check.check(chosen, over, computing)
     if as_json:
         session.print_json(_document(verdict))
     else:

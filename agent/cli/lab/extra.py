@@ -1,4 +1,4 @@
-"""The packages of `gpubid[lab]`, and the sentence that says how to install them."""
+"""The packages of the extras `gpubid[lab]` and `gpubid[dask]`, and the sentence that says how to install them."""
 
 import importlib
 
@@ -10,10 +10,10 @@ def of_study(storage: str) -> tuple[str, ...]:
     return ("optuna", "psycopg") if storage.startswith("postgresql") else ("optuna",)
 
 
-def need(*names: str) -> None:
-    """End with an install command if one of these packages is missing."""
+def need(*names: str, of: str = "lab") -> None:
+    """End with an install command if one of these packages of an extra is missing."""
     for name in names:
         try:
             importlib.import_module(name)
         except ImportError:
-            exits.stop(exits.BAD_INPUT, [f"this needs {name}; install it with pip install 'gpubid[lab]'"])
+            exits.stop(exits.BAD_INPUT, [f"this needs {name}; install it with pip install 'gpubid[{of}]'"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.lab import extra, running
+from agent.cli.lab import cluster, extra, running
 from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options, taking
 from agent.cli.lab.tune import STORAGE
@@ -35,7 +35,8 @@ def report(  # noqa: PLR0913 - one parameter per option
     study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune; its trials are drawn too.")] = None,
     storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="The database of that study.")] = STORAGE,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of random cases.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,
+    on: cluster.OnOption = None,
 ) -> None:
     """Write one page with the table, the costs, the savings by case, one run, and predicted and seen losses."""
     extra.need("matplotlib", *(extra.of_study(storage) if study is not None else ()))
@@ -50,7 +51,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     if table is not None:
         tables, drawn = _saved(table)
     else:
-        tables, drawn = _run(problem or "", options, (strategies, baseline, workers, seed), case)
+        tables, drawn = _run(problem or "", options, (strategies, baseline, seed), (on, workers), case)
     from agent.lab.page import html
 
     drawn += searched
@@ -68,20 +69,25 @@ def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
 
 
 def _run(
-    name: str, options: Options, how: tuple[str | None, str | None, int, int], case: str | None
+    name: str,
+    options: Options,
+    how: tuple[str | None, str | None, int],
+    where: tuple[str | None, int],
+    case: str | None,
 ) -> "tuple[list[Table], list[Plot | str]]":
     """Run a problem; return its tables, and the plots of the tables and of the runs."""
     from agent.lab.bench.comparison import Divided
     from agent.lab.page import plots, saved_table
 
-    strategies, baseline, workers, seed = how
+    strategies, baseline, seed = how
     what = running.contest(running.built(name, options), strategies, baseline, options)
     built = what.problem
     if case is not None:
         # A bench may take minutes, so a missing run is reported before it.
         with running.honest():
             plots.must_have(built, case)
-    compared = running.compared(what, workers, seed)
+    with cluster.workers(*where) as computing:
+        compared = running.compared(what, computing, seed)
     tables = [saved_table.table(each.document()) for each in compared]
     parts = built.parts() if isinstance(built, Divided) else [built]
     drawn = [*plots.of_saved(tables)]

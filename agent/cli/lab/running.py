@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
     from agent.lab.bench.comparison import Problem, Tunable
     from agent.lab.bench.result_table import Table
+    from agent.lab.workers.lab_workers import Workers
 
 
 @contextlib.contextmanager
@@ -103,7 +104,7 @@ def own(problem: "Tunable", name: str, options: Options) -> "Tuned":
     return tuned
 
 
-def compared(what: Contest, workers: int, seed: int) -> "list[Table]":
+def compared(what: Contest, workers: "int | Workers", seed: int) -> "list[Table]":
     """Return the tables of strategies, one for each part of the problem."""
     from agent.lab.bench import comparison
 

@@ -1,25 +1,23 @@
-"""The comparison of strategies: each case of a problem under each strategy, in several processes, and a result table.
+"""The comparison of strategies: each case of a problem under each strategy, on several workers, and a result table.
 
 Invariants:
 1. Every strategy runs the same cases. A difference is always taken case by case.
-2. Neither the number of processes nor the order of the work changes a figure, wall time apart.
+2. Neither the workers, their number, nor the order of the work changes a figure, wall time apart.
 """
 
-import multiprocessing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import starmap
 from typing import Protocol, Self, runtime_checkable
 
 from agent.clock import SystemClock
 from agent.decide.strategy import Params
 from agent.lab.bench import figure_gaps, interval
 from agent.lab.bench.result_table import Row, Table
+from agent.lab.workers.lab_workers import LocalWorkers, Workers
 
 CHUNK = 16
-"""Cases that a process gets at a time: so few that both cores end at about the same time."""
+"""Cases that a worker gets at a time: so few that all end at about the same time, and a lost worker loses little."""
 
 
 class Case(Protocol):
@@ -159,8 +157,31 @@ class _Timed:
     seconds: float
 
 
-_problem: list[Problem] = []
-"""The problem of this process. It is sent once, not with every chunk."""
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Some cases of a problem under a strategy."""
+
+    strategy: str
+    places: range
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """The work of a comparison: the scores of a chunk."""
+
+    def done(self, problem: Problem, chunk: _Chunk) -> list[_Timed]:
+        clock, cases = SystemClock(), problem.cases()
+        scores = []
+        for place in chunk.places:
+            began = clock.monotonic()
+            score = problem.score(chunk.strategy, cases[place])
+            scores.append(_Timed(chunk.strategy, score, clock.monotonic() - began))
+        return scores
+
+    def is_true(self, problem: Problem, chunk: _Chunk, scores: Sequence[_Timed]) -> bool:
+        score = problem.score(chunk.strategy, problem.cases()[chunk.places[0]])
+        # As text, because a score may be no number, and that equals nothing.
+        return len(scores) == len(chunk.places) and repr(scores[0].score) == repr(score)
 
 
 class NotComparable(Exception):
@@ -180,11 +201,13 @@ def run(
     strategies: Sequence[str],
     *,
     baseline: str | None = None,
-    workers: int = 2,
+    workers: int | Workers = 2,
     seed: int = 0,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Table:
     """Return the table of these strategies. It always includes the bound, for the ratio.
+
+    A number of workers means processes of this machine.
 
     Raises:
         NotComparable: a strategy is not one of the problem's, or there is no case.
@@ -199,9 +222,8 @@ def run(
     named = list(dict.fromkeys(strategies))
     against = baseline or (problem.baseline if problem.baseline in named else named[0])
     rivals = _rivals(problem, [*named, against])
-    scored = _score_all(
-        problem, _needed(problem, [*named, problem.optimum, against], rivals), len(cases), workers, on_progress
-    )
+    needed = _needed(problem, [*named, problem.optimum, against], rivals)
+    scored = _score_all(problem, needed, len(cases), workers, on_progress)
     scored |= {name: _matched(problem, name, scored) for name in rivals}
     bound = _mean([each.score.cost for each in scored[problem.optimum]])
     clusters = [case.cluster for case in cases]
@@ -249,46 +271,20 @@ def _matched(problem: Problem, name: str, scored: Mapping[str, Sequence[_Timed]]
 
 
 def _score_all(
-    problem: Problem, strategies: Sequence[str], count: int, workers: int, on_progress: OnProgress
+    problem: Problem, strategies: Sequence[str], count: int, workers: int | Workers, on_progress: OnProgress
 ) -> dict[str, list[_Timed]]:
     chunks = [
-        (name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
+        _Chunk(name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
     ]
     by_strategy: dict[str, list[_Timed]] = {name: [] for name in strategies}
     done = 0
-    for chunk in _spread(problem, chunks, workers):
-        for timed in chunk:
+    workers = LocalWorkers(workers) if isinstance(workers, int) else workers
+    for scores in workers.map(_Scoring(), problem, chunks):
+        for timed in scores:
             by_strategy[timed.strategy].append(timed)
-        done += len(chunk)
+        done += len(scores)
         on_progress(done, count * len(strategies))
     return by_strategy
-
-
-def _spread(problem: Problem, chunks: Sequence[tuple[str, range]], workers: int) -> Iterator[list[_Timed]]:
-    """Yield the results of each chunk, in order."""
-    if workers <= 1:
-        _take(problem)
-        yield from starmap(_score, chunks)
-        return
-    # A fresh process holds no locks or threads of this one.
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_take, initargs=(problem,)) as pool:
-        yield from pool.map(_score, *zip(*chunks, strict=True))
-
-
-def _take(problem: Problem) -> None:
-    _problem[:] = [problem]
-
-
-def _score(strategy: str, places: range) -> list[_Timed]:
-    problem, clock = _problem[0], SystemClock()
-    cases = problem.cases()
-    scores = []
-    for place in places:
-        began = clock.monotonic()
-        score = problem.score(strategy, cases[place])
-        scores.append(_Timed(strategy, score, clock.monotonic() - began))
-    return scores
 
 
 def _row(

@@ -25,6 +25,7 @@ from agent.lab.engine.lab_job import Job
 from agent.lab.engine.memory_market import Exchange, Pool
 from agent.lab.traces import course as courses
 from agent.lab.traces.course import Course
+from agent.lab.workers.lab_workers import LocalWorkers, Workers
 
 CUTS = (0.25, 0.5, 0.75)
 """Shares of a course after which its future is replaced."""
@@ -36,6 +37,7 @@ HOURS = 12.0
 WORK_HOURS = 8.0
 DLPERFS = (100.0, 97.0, 90.0, 80.0)
 NOISE = "noise"
+ALONE = LocalWorkers(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,44 @@ def _drawn(seed: str) -> Course:
     return replace(course, floors=floors)
 
 
-def check(chosen: Tuned, over: Mapping[str, Course]) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One kind of work on one course."""
+
+    name: str
+    course: Course
+    work: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """The work of a check: each comparison of a part with the number of its proposals, up to the first difference."""
+
+    def done(self, chosen: Tuned, part: _Part) -> list[tuple[Finding | None, int]]:
+        found = []
+        for row in _checked(chosen, part.name, part.course, part.work):
+            found.append(row)
+            if row[0] is not None:
+                break
+        return found
+
+    def is_true(self, chosen: Tuned, part: _Part, found: Sequence[tuple[Finding | None, int]]) -> bool:
+        return found[0] == next(_checked(chosen, part.name, part.course, part.work))
+
+
+def check(chosen: Tuned, over: Mapping[str, Course], workers: Workers = ALONE) -> Verdict:
     """Return whether a strategy decides by the past alone, on these courses."""
+    parts = [
+        _Part(f"{name}, {work.kind.value}", path, work)
+        for name, path in over.items()
+        for work in (_service(path), _batch(path))
+    ]
     compared = futures = 0
-    for name, path in over.items():
-        for work in (_service(path), _batch(path)):
-            for finding, count in _checked(chosen, f"{name}, {work.kind.value}", path, work):
-                compared, futures = compared + count, futures + 1
-                if finding is not None:
-                    return Verdict(chosen.name, compared, futures, finding)
+    for found in workers.map(_Looking(), chosen, parts):
+        for finding, count in found:
+            compared, futures = compared + count, futures + 1
+            if finding is not None:
+                return Verdict(chosen.name, compared, futures, finding)
     return Verdict(chosen.name, compared, futures)
 
 

@@ -2,8 +2,9 @@
 
 Invariants:
 1. Stretches do not overlap, and each begins with nothing rented, so held-out stretches share no instant with the fit.
-2. A process reads the ledger once. A daemon that writes meanwhile only adds stretches, until it deletes old searches. A
-   search of days therefore needs a copy, as `gpubid tune` makes.
+2. A process reads the ledger once, and the problem takes the records along to other processes and machines. A daemon
+   that writes meanwhile only adds stretches, until it deletes old searches. A search of days therefore needs a copy, as
+   `gpubid tune` makes.
 """
 
 import asyncio
@@ -77,7 +78,7 @@ class RecordedProblem:
         Raises:
             ValueError: the ledger has fewer than two of them.
         """
-        looks, length = [look.at for look in _history(self.ledger).looks], timedelta(hours=self.hours)
+        looks, length = [look.at for look in self._known.looks], timedelta(hours=self.hours)
         found: list[Stretch] = []
         begins = looks[0] if looks else None
         while begins is not None and begins + length <= looks[-1]:
@@ -91,6 +92,11 @@ class RecordedProblem:
             )
         return tuple(found)
 
+    @cached_property
+    def _known(self) -> History:
+        """Return the ledger's records."""
+        return _history(self.ledger)
+
     def strategies(self) -> Sequence[str]:
         """Return ours and the bound."""
         return (*OURS, *comparison.own(self.numbers, OURS), OPTIMUM)
@@ -101,13 +107,15 @@ class RecordedProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same stretches with the strategy on these numbers."""
-        return replace(self, numbers={**self.numbers, strategy: params})
+        other = replace(self, numbers={**self.numbers, strategy: params})
+        vars(other)["_known"] = self._known
+        return other
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return the cost of a stretch on paper."""
         if not isinstance(case, Stretch):
             raise TypeError("recorded runs stretches")
-        part = _part(_history(self.ledger), case)
+        part = _part(self._known, case)
         worth = self.work.max_price.dollars * self.work.slots
         if strategy == OPTIMUM:
             return Score(_least(part, case, self.work.slots, worth), is_priced=True)
@@ -122,7 +130,7 @@ class RecordedProblem:
 
     def about(self) -> Mapping[str, object]:
         """Return the facts of the recording, and the meaning of a stretch's cost."""
-        looks, cases = _history(self.ledger).looks, self.cases()
+        looks, cases = self._known.looks, self.cases()
         return {
             "traces": f"{len(looks)} recorded searches of {self.ledger.name}",
             "span": [cases[0].since.isoformat(), cases[-1].until.isoformat()],
