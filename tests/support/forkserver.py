@@ -128,12 +128,14 @@ def _end(code: object) -> None:
 
 
 def prepare() -> None:
-    """Import the modules that programs need."""
+    """Import the modules that programs need, without the garbage collector: it took a fifth of the time."""
+    gc.disable()
     for library in LIBRARIES:
         importlib.import_module(library)
     for name in OURS:
         _import_all(name)
     _build_commands()
+    gc.enable()
     gc.collect()
     gc.freeze()
 
