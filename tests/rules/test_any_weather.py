@@ -17,7 +17,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.order import Order
 from agent.simulator.market_model import Contract, EndCause
 from tests.support import levers, loop
-from tests.support.scene import HOURS_POLL, Scene, work
+from tests.support.scene import PROPERTY_POLL, Scene, work
 from tests.support.wiring import IS_WIRED
 from tests.support.world import Rehearsed, in_memory
 
@@ -51,7 +51,7 @@ class AnyWeather(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000), slots=st.integers(1, 3))
     def begin(self, seed: int, slots: int) -> None:
-        scene = Scene(seed=seed, hosts=110, workloads=(work(slots=slots),), poll=HOURS_POLL)
+        scene = Scene(seed=seed, hosts=110, workloads=(work(slots=slots),), poll=PROPERTY_POLL)
         self.world = Rehearsed(self.directory, scene, is_wired=IS_WIRED)
         if IS_WIRED:
             self.run(self.world.simulator.start())

@@ -15,7 +15,7 @@ from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from tests.support import builders, levers, second_price
 from tests.support.losses import losses, seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import HOURS_POLL, Rehearsed, play, work
 
 MANY_HOSTS = 150
 """Four slots find a host, and others after every loss."""
@@ -94,7 +94,7 @@ def test_what_stops_paying_goes_first(seed: int, slots: int, kinds: list[str]) -
             ranks = [order.kind not in ENDING for order in orders]
             assert ranks == sorted(ranks)
 
-    play(story, seed=seed, hosts=MANY_HOSTS, workloads=(work(slots=slots),))
+    play(story, seed=seed, hosts=MANY_HOSTS, workloads=(work(slots=slots),), poll=HOURS_POLL)
 
 
 @settings(max_examples=40)

@@ -7,7 +7,7 @@ from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.workload import WorkloadKind
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import HOURS_POLL, Rehearsed, play, work
 
 PAYS = {IntentKind.RENT, IntentKind.RESUME}
 
@@ -65,7 +65,7 @@ def test_a_service_goes_on_once_a_cool_off(seed: int, fate: str, times: int) -> 
         assert len(paid) <= allowed, f"{len(paid)} paid in {world.clock.time() - began:.0f} s"
         await world.until_running(minutes=120)
 
-    play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),))
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),), poll=HOURS_POLL)
 
 
 @given(seed=seeds)
@@ -94,4 +94,4 @@ def test_a_batch_whose_first_start_is_waited_for_is_held_too() -> None:
         await stopped_at_every_start(world, hours=3)
         assert await world.events("workload.held")
 
-    play(story, seed=9323, workloads=(work(kind=WorkloadKind.BATCH, max_failed_starts=3),))
+    play(story, seed=9323, workloads=(work(kind=WorkloadKind.BATCH, max_failed_starts=3),), poll=HOURS_POLL)

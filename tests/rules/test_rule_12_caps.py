@@ -23,9 +23,9 @@ from agent.domain.work.decision import Rebid, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders, second_price, traffic
 from tests.support.losses import seeds
-from tests.support.world import HOURS_POLL, Rehearsed, play, work
+from tests.support.world import PROPERTY_POLL, Rehearsed, play, work
 
-POLL_SECONDS = HOURS_POLL.total_seconds()
+POLL_SECONDS = PROPERTY_POLL.total_seconds()
 LATENCY_SECONDS = 10.0
 """From the decision to the market's answer, the confirming second look included."""
 

@@ -26,10 +26,11 @@ from agent.simulator.market_model import Charge, Refusal
 from tests.support import loop
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
-from tests.support.scene import HOURS_POLL, work
+from tests.support.scene import PROPERTY_POLL, work
+from tests.support.wiring import IS_NIGHT
 from tests.support.world import in_memory
 
-POLL_SECONDS = HOURS_POLL.total_seconds()
+POLL_SECONDS = PROPERTY_POLL.total_seconds()
 LATENCY_SECONDS = 10.0
 START = dt.datetime(2026, 7, 27, 6, tzinfo=dt.UTC)
 HOURS = 2.5
@@ -155,7 +156,7 @@ def assert_within_budget(
                 limits=limits,
                 start=START,
                 climate=OF_THE_PAST,
-                poll=HOURS_POLL,
+                poll=PROPERTY_POLL,
             ) as world:
                 await live(world, markets, scope, told)
 
@@ -175,7 +176,7 @@ SCOPES = [
 
 
 @pytest.mark.parametrize(("markets", "scope"), SCOPES, ids=str)
-@settings(max_examples=max(2, settings().max_examples // 2))
+@settings(max_examples=settings().max_examples // (2 if IS_NIGHT else 4) + 1)  # 28 worlds of four cases in CI
 @given(seed=seeds, strategy=names, window=windows, told=blows)
 def test_nothing_on_either_market_makes_it_pay_over_a_budget(
     markets: tuple[str, ...], scope: Scope, seed: int, strategy: str, window: str, told: list[Any]

@@ -16,7 +16,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support.losses import seeds
-from tests.support.world import POLL, START, Rehearsed, play, work
+from tests.support.world import HOURS_POLL, POLL, START, Rehearsed, play, work
 
 jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
 
@@ -218,7 +218,7 @@ def test_a_record_that_is_ahead_of_the_market_too_proves_no_clock_wrong() -> Non
         assert world.simulator.weather.names()
         assert abs((done.fleet.now - world.clock.now()).total_seconds()) < 60
 
-    play(story, seed=1)
+    play(story, seed=1, poll=HOURS_POLL)
 
 
 @pytest.mark.parametrize("days", [1, 100])

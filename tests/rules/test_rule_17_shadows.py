@@ -18,7 +18,7 @@ from agent.domain.work.decision import Reason
 from agent.simulator import climate_files
 from tests.support import loop
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, in_memory, rehearsed, strategies, work
+from tests.support.world import PROPERTY_POLL, Rehearsed, in_memory, rehearsed, strategies, work
 
 OWN = {"shadows", "shadow_decisions", "sqlite_sequence"}
 """Tables that a shadow may write."""
@@ -65,7 +65,12 @@ async def _lived(seed: int, weather: str, shadow: tuple[str, ...]) -> tuple[dict
     workloads = (work(shadow=shadow),)
     with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as place:
         async with rehearsed(
-            Path(place), seed=seed, climate=climate_files.named(weather), workloads=workloads, tuned=tuned
+            Path(place),
+            seed=seed,
+            climate=climate_files.named(weather),
+            workloads=workloads,
+            tuned=tuned,
+            poll=PROPERTY_POLL,
         ) as world:
             await world.cycle(minutes=40)
             reader = await world.app.ledger.reader()

@@ -11,7 +11,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import HOURS_POLL, Rehearsed, play, work
 
 
 @given(
@@ -37,7 +37,7 @@ def test_a_cycle_over_an_unchanged_world_has_no_side_effect(seed: int, slots: in
             await world.cycle()
         assert await _written(world) == before
 
-    play(story, seed=seed, workloads=(asked_for,))
+    play(story, seed=seed, workloads=(asked_for,), poll=HOURS_POLL)
 
 
 @pytest.mark.parametrize("is_paused_first", [True, False])

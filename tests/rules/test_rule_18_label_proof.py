@@ -8,7 +8,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from agent.simulator.market_model import EndCause
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import HOURS_POLL, Rehearsed, play, work
 
 OVERDUE = "which is too long"
 """The ground of a release that has nothing to do with labels: the host loads the image too slowly."""
@@ -111,7 +111,7 @@ def test_an_edited_label_stops_strategies_and_nothing_else(seed: int, label: str
         assert mine.end_cause is EndCause.DESTROYED
         assert all(lease.instance_id != str(mine.contract_id) for lease in world.leases())
 
-    play(story, seed=seed, workloads=(work(),))
+    play(story, seed=seed, workloads=(work(),), poll=HOURS_POLL)
 
 
 @given(seed=seeds)

@@ -74,6 +74,8 @@ MINUTE = dt.timedelta(minutes=1)
 """The poll of stories that take hours: with the shipped one they have four times as many cycles, and prove no more."""
 HOURS_POLL = POLL if IS_NIGHT else MINUTE
 """The poll of a world where a story names none: the shipped one at night alone."""
+PROPERTY_POLL = POLL if IS_NIGHT else 2 * MINUTE
+"""The poll of worlds that a property draws: their cycles are most of the processor time of the money rules."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -43,7 +43,19 @@ from tests.support import bucket_calls, loop
 from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
-from tests.support.scene import FLEET, HOURS_POLL, KEY, MINUTE, POLL, START, STILL, Scene, strategies, work
+from tests.support.scene import (
+    FLEET,
+    HOURS_POLL,
+    KEY,
+    MINUTE,
+    POLL,
+    PROPERTY_POLL,
+    START,
+    STILL,
+    Scene,
+    strategies,
+    work,
+)
 from tests.support.steered import of_vast
 from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
@@ -53,6 +65,7 @@ __all__ = [
     "HOURS_POLL",
     "MINUTE",
     "POLL",
+    "PROPERTY_POLL",
     "START",
     "STILL",
     "ImpossibleWorld",
@@ -353,13 +366,13 @@ async def rehearsed(
 def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
     """Play one story in a separate world, for properties, whose tests are no coroutines.
 
-    By default it has HOSTS hosts, so that three slots find a host in all but one of 400 seeds. Its ledger is in memory
-    and it is not wired, unless IS_WIRED.
+    By default it has HOSTS hosts, so that three slots find a host in all but one of 400 seeds, and PROPERTY_POLL. Its
+    ledger is in memory and it is not wired, unless IS_WIRED.
     """
 
     async def told() -> None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as directory:
-            async with rehearsed(Path(directory), **{"hosts": HOSTS, **changes}) as world:
+            async with rehearsed(Path(directory), **{"hosts": HOSTS, "poll": PROPERTY_POLL, **changes}) as world:
                 await story(world)
 
     if IS_WIRED:
