@@ -5,6 +5,7 @@ Invariants:
 2. The number of trials is counted over the whole study, not over a process. A trial that ends after the last one does
    not count, so that all processes get the same result.
 3. The storage's password is in no message of ours.
+4. The trial of a killed process is tried again; see `heartbeat`.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 from agent.clock import SystemClock
+from agent.lab.tuning import heartbeat
 from agent.lab.tuning.search_space import Axis
 
 SURELY_WORSE = 1.2816
@@ -154,7 +156,18 @@ def opened(url: str) -> optuna.storages.RDBStorage:
 
 def _opened(url: str) -> optuna.storages.RDBStorage:
     options: dict[str, Any] = {"connect_args": {"timeout": LOCK_SECONDS}} if url.startswith("sqlite") else {}
-    return optuna.storages.RDBStorage(url, engine_kwargs=options)
+    return heartbeat.storage(url, options)
+
+
+@contextmanager
+def _using(url: str) -> Iterator[optuna.storages.RDBStorage]:
+    """Open the storage, and close its connections at the end."""
+    storage = opened(url)
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
 
 
 @contextmanager
@@ -189,10 +202,11 @@ def search(shared: Shared, objective: Objective, ends: Ends) -> Found:
     Raises:
         StorageError: the storage cannot be used, or the study of that name is of other data.
     """
-    with _translated(shared.url):
-        study = _joined(shared)
+    with _translated(shared.url), _using(shared.url) as storage:
+        study = _joined(shared, storage)
         while ends.closing(_finished(study))[1] is None:
-            _try(study, shared.searched, objective)
+            heartbeat.requeue_stale(study)
+            _try(study, storage, shared.searched, objective)
         _await_others(study)
         counted, why = ends.closing(_finished(study))
         return _found(counted, shared.searched, why or "")
@@ -206,8 +220,7 @@ def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
         raise StorageError(f"{shown(url)}: there is no such file; name the --storage that gpubid lab tune was given")
-    with _translated(url):
-        storage = opened(url)
+    with _translated(url), _using(url) as storage:
         names = [each for each in optuna.get_all_study_names(storage) if f"{each}/".startswith(f"{name}/")]
         if not names:
             raise StorageError(f"{shown(url)} has no study {name!r}; gpubid lab tune --json prints its name")
@@ -215,9 +228,9 @@ def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
         return {name: _listed(_finished(each)) for name, each in studies.items()}
 
 
-def _joined(shared: Shared) -> optuna.Study:
+def _joined(shared: Shared, storage: optuna.storages.RDBStorage) -> optuna.Study:
     study = optuna.create_study(
-        storage=opened(shared.url),
+        storage=storage,
         study_name=shared.name,
         load_if_exists=True,
         direction="minimize",
@@ -238,7 +251,9 @@ def _given(axis: Axis, number: float) -> Any:  # noqa: ANN401 - a switch or a pl
     return bool(number) if axis.of is bool else axis.place(number)
 
 
-def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) -> None:
+def _try(
+    study: optuna.Study, storage: optuna.storages.RDBStorage, searched: Sequence[Axis], objective: Objective
+) -> None:
     spread: dict[str, BaseDistribution] = {
         axis.key: CategoricalDistribution((False, True)) if axis.of is bool else FloatDistribution(0.0, 1.0)
         for axis in searched
@@ -252,25 +267,33 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
         return is_worse(reported, best[: len(reported)])
 
     try:
-        score = objective({key: float(value) for key, value in trial.params.items()}, tell)
+        with heartbeat.beating(storage, trial):
+            score = objective({key: float(value) for key, value in trial.params.items()}, tell)
     except BaseException:
-        study.tell(trial, state=TrialState.FAIL)
+        study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
         raise
+    # Another process ended the trial if this one slept for too long. Then its numbers are tried again there.
+    with suppress(UpdateFinishedTrialError):
+        _end(study, trial, score, reported)
+
+
+def _end(study: optuna.Study, trial: optuna.Trial, score: float | None, reported: Sequence[float]) -> None:
     if score is not None:
         trial.set_user_attr(PARTS, reported)
-        study.tell(trial, score)
+        study.tell(trial, score, skip_if_finished=True)
         return
     if reported:
         trial.report(sum(reported) / len(reported), len(reported))
-    study.tell(trial, state=TrialState.PRUNED)
+    study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
 
 
 def _asked(study: optuna.Study, spread: dict[str, BaseDistribution]) -> optuna.Trial:
     """Return the next trial. Another process may begin and end a waiting trial during the request."""
-    for _ in range(ASKED_AGAIN):
-        with suppress(UpdateFinishedTrialError):
-            return study.ask(spread)
-    return study.ask(spread)
+    with heartbeat.quietly():
+        for _ in range(ASKED_AGAIN):
+            with suppress(UpdateFinishedTrialError):
+                return study.ask(spread)
+        return study.ask(spread)
 
 
 def _best_parts(study: optuna.Study) -> list[float]:
