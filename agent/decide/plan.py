@@ -2,7 +2,8 @@
 
 Order: stop paying for leases that nobody uses or that a person stopped (release), then stop paying past a budget
 (pause). After that come the proposals of the workloads' strategies that the limits allow, slot by slot in the order of
-the configuration; bids that only wait for a price come last, and give way to what could run.
+the configuration; bids that only wait for a price come last, and give way to what could run. Where a cap on rates
+forbade the start of an idle slot, its strategy chooses again after all others, among what the caps leave.
 
 Invariants:
 1. The same fleet, numbers and `now` give the same plan, byte for byte.
@@ -10,7 +11,7 @@ Invariants:
 3. No host gets a second lease. A pool of hosts may.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -20,7 +21,7 @@ from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.kept_hosts import next_slots
-from agent.decide.limits import hard_caps, limit_cut, limits, unsafe_writes
+from agent.decide.limits import hard_caps, limits
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
@@ -30,10 +31,13 @@ from agent.decide.moves import (
     fallback_markets,
     last_checkpoint,
     maintenance_checkpoint,
+    permission,
+    second_choice,
 )
 from agent.decide.moves.auctions import lower_limit, waiting_room
+from agent.decide.moves.permission import Bounds
 from agent.decide.moves.waiting_endings import WaitingEndings
-from agent.decide.operators import operator_holds, reload
+from agent.decide.operators import reload
 from agent.decide.pricing import (
     cooldowns,
     funnel,
@@ -105,17 +109,8 @@ class Ground:
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
     claimed: set[HostKey] = field(default_factory=set)
     """Hosts for which a slot of this plan cancels the start of its old lease."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The inputs of a decision's checks: fleet, limits, markets at fault, cooldowns, and the believed workloads."""
-
-    fleet: Fleet
-    caps: limits.Limits
-    faulty: frozenset[str]
-    in_force: InForce
-    believed: Mapping[str, Workload]
+    fits: Callable[[Candidate], bool] | None = None
+    """Whether a candidate is offered to a strategy that chooses again; None for its first choice."""
 
 
 def plan(
@@ -140,7 +135,7 @@ def plan(
         due_endings.grounds(due),
         ground.in_force,
         now_standing,
-        lambda rent, others, left: _permitted(rent, replace(bounds, fleet=others), left),
+        lambda rent, others, left: permission.permitted(rent, replace(bounds, fleet=others), left),
     )
     # A task that begins on a kept host is set aside for, too.
     bounds = replace(bounds, fleet=later)
@@ -164,20 +159,52 @@ def plan(
         if isinstance(decision, Rent):
             ground.used_hosts.add(decision.offer.host)
         decisions.append(decision)
+    decisions, now_standing = _second_choices(decisions, room, tuned, ground, bounds, now_standing)
     decisions = room.given(decisions, now_standing, lambda each, left: _would_be_allowed(each, bounds, left))
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
     waiting = tuple(waits.asked), waits.given_up(decisions), tuple(maintenance_checkpoint.orders(fleet)), waits.leases
     return Plan(fleet.now, tuple(decisions), now_standing, chosen, *waiting)
 
 
-def _permitted(rent: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
-    return _allowed(_willed(_cooled(rent, bounds.in_force), bounds.in_force), bounds, now_standing)
+def _second_choices(
+    decisions: list[Decision],
+    room: waiting_room.WaitingRoom,
+    tuned: Mapping[str, Tuned],
+    ground: Ground,
+    bounds: Bounds,
+    now_standing: limits.CommittedSpend,
+) -> tuple[list[Decision], limits.CommittedSpend]:
+    """Return the decisions and their standing, with what strategies choose where a cap on rates forbade a start."""
+    places = second_choice.places(decisions, room.forbidden)
+    rents: dict[Slot, Decision] = {}
+    for work in (each for each in bounds.fleet.workloads if not places.isdisjoint(each.places)):
+        again = replace(ground, fits=_fitting(work, bounds, now_standing))
+        for proposal in _proposals(bounds.fleet, work, tuned[work.strategy], again):
+            if proposal.slot not in places or waiting_room.waits(bounds.fleet, proposal):
+                continue
+            decision = _settled(proposal, work, bounds, now_standing)
+            if isinstance(decision, Rent):
+                now_standing = _after(now_standing, decision, work)
+                ground.used_hosts.add(decision.offer.host)
+                rents[decision.slot] = decision
+    room.forget(rents)
+    return [rents.get(slot_of(each), each) if isinstance(each, Hold) else each for each in decisions], now_standing
+
+
+def _fitting(work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Callable[[Candidate], bool]:
+    """Return whether the limits allow the rent of a candidate beside what counts now."""
+
+    def fits(candidate: Candidate) -> bool:
+        rent = _rent(work.places[0], candidate, bounds.believed[work.name], Reason("fits", ""))
+        return not isinstance(permission.allowed(rent, bounds, now_standing), Hold)
+
+    return fits
 
 
 def _would_be_allowed(proposal: Proposal, bounds: Bounds, now_standing: limits.CommittedSpend) -> bool:
     work, kind = bounds.believed[proposal.slot.workload], IntentKind.RENT if proposal.candidate else proposal.kind
     order = _decision(replace(proposal, kind=kind), work)
-    return not isinstance(_permitted(order, bounds, now_standing), Hold)
+    return not isinstance(permission.permitted(order, bounds, now_standing), Hold)
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
@@ -186,15 +213,15 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     # An order that the market has just refused, or a start without effect yet, is not repeated.
     wanted = cooldowns_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
     # A slot that has just been moved is not moved again, and a person's hold outranks the strategy.
-    wanted = _willed(_cooled(wanted, bounds.in_force), bounds.in_force)
+    wanted = permission.willed(wanted, bounds.in_force)
     # Limits, the proof that an instance is ours, and the protection of leases that could not be rented again outrank
     # both.
-    decision = _allowed(wanted, bounds, now_standing)
+    decision = permission.allowed(wanted, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
         wanted_rent = _rent(proposal.slot, proposal.candidate, believed, proposal.reason)
-        rent = _permitted(wanted_rent, bounds, now_standing.after(decision))
+        rent = permission.permitted(wanted_rent, bounds, now_standing.after(decision))
         # A cancelled start for a move that is not allowed would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
     return decision
@@ -278,7 +305,8 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
-    found = funnel.of(fleet, work, taken) if any(map(funnel.finds_nothing, proposals.values())) else None
+    is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
+    found = funnel.of(fleet, work, taken) if is_told else None
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
         yield funnel.explained(proposals.get(seen.slot, nothing), found)
@@ -313,6 +341,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         is_taken = is_taken or (host, candidate.offer.gpu) in ground.refused[work.name]
         is_taken = is_taken or host.market in ground.closed[work.name]
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
+        is_taken = is_taken or (ground.fits is not None and not ground.fits(candidate))
         if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)
             # The reader has taken a candidate when it asks for the next one.
@@ -366,35 +395,3 @@ def _of_lease(proposal: Proposal) -> Decision:
         if proposal.kind is IntentKind.RELEASE:
             return Release(lease, proposal.reason)
     return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
-
-
-def _cooled(decision: Decision, in_force: InForce) -> Decision:
-    """Return a decision, or a hold that replaces a slot's second move within one cool-off."""
-    cooldown = slots.cool_off(decision.slot, in_force) if isinstance(decision, Rent) else None
-    return decision if cooldown is None else Hold(slot_of(decision), cooldown)
-
-
-def _willed(decision: Decision, in_force: InForce) -> Decision:
-    """Return a decision, or a hold if an operator's hold forbids it."""
-    word = operator_holds.forbidden(decision, in_force.holds)
-    if word is None or isinstance(decision, Hold):
-        return decision
-    sentence = f"{word.sentence}; it would {decision.reason.sentence}"
-    return Hold(slot_of(decision), replace(decision.reason, code=word.code, sentence=sentence))
-
-
-def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
-    struck = None if isinstance(decision, Hold) else _struck(decision, bounds, now_standing)
-    if struck is None:
-        return decision
-    price = waiting_room.price_to_win(bounds.fleet, decision.lease) if isinstance(decision, Resume) else None
-    cut = limit_cut.within(decision, lambda each: _struck(each, bounds, now_standing) is None, price)
-    if cut is not None:
-        return cut
-    sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
-    return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))
-
-
-def _struck(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> limits.Strike | None:
-    struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
-    return struck or unsafe_writes.strike(decision, bounds.fleet)

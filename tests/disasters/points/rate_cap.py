@@ -26,7 +26,7 @@ def forbids(sight: Sight, truth: Truth, work: Workload) -> bool:
 def _may_choose(sight: Sight, work: Workload) -> bool:
     """Return whether a strategy may prefer another market, where a start counts at a bid that no cap cuts.
 
-    It chooses by the cost of a useful hour, and a cap that forbids its choice makes it choose no second time.
+    It chooses by the cost of a useful hour, and chooses again only where a start that fits is worth its price.
     """
     return any(name != MARKET and work.may_use(name) for name in sight.app.markets)
 

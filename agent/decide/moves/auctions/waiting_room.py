@@ -11,7 +11,7 @@ Invariants:
 4. A parked bid takes part in auctions again once there is room: its start is decided last, too.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.decide.limits.committed_spend import CommittedSpend
@@ -20,6 +20,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Reason
 from agent.domain.work.workload import Workload
 
@@ -72,6 +73,10 @@ class WaitingRoom:
         is_start = proposal.candidate is not None or proposal.kind is IntentKind.RESUME
         if is_start and not any(each.state is LeaseState.RUNNING for each in self.fleet.leases_of(proposal.slot)):
             self.forbidden.append(proposal)
+
+    def forget(self, slots: Container[Slot]) -> None:
+        """Forget the forbidden orders of slots that start otherwise."""
+        self.forbidden[:] = [proposal for proposal in self.forbidden if proposal.slot not in slots]
 
     def given(
         self,
