@@ -210,25 +210,13 @@ class StruckExchange:
 def _refuse_release(order: Order, strike: Strike, _: Witness) -> Reply:
     """A release that the market refuses in its own soft way; nothing was done."""
     del strike
-    if order.market == MARKET:
-        return bid_answers.refusal(409, "Bid is locked")
-    if order.market == CLOUDS:
-        return server_answers.refusal("Run is locked")
-    if order.market == "vast":
-        return Reply(200, CIMultiDict(), b'{"success":false,"error":"busy","msg":"try again"}')
-    return Reply(409, CIMultiDict(), b'{"title":"Conflict","status":409,"detail":"pod is locked"}')
+    return _LOCKED[order.market]
 
 
 def _deny(order: Order, strike: Strike, _: Witness) -> Reply:
     """The market denies an instance that is there."""
     del strike
-    if order.market == MARKET:
-        return bid_answers.refusal(404, "Bid not found")
-    if order.market == CLOUDS:
-        return server_answers.unknown()
-    if order.market == "vast":
-        return Reply(404, CIMultiDict(), b'{"success":false,"error":"no_such_instance","msg":"no such instance"}')
-    return Reply(404, CIMultiDict(), b'{"title":"Not Found","status":404,"detail":"pod not found"}')
+    return _UNKNOWN[order.market]
 
 
 def _wrong_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
@@ -238,14 +226,13 @@ def _wrong_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> R
 
 
 def _refused_with_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
-    """The order is carried out, but the answer refuses it and names a foreign instance as its leftover."""
+    """The order is carried out, but the answer refuses it and names a foreign instance as its leftover.
+
+    A market that knows no leftovers says that the name is in use, as if the order had been placed before.
+    """
     wrong = witness.foreign_id(order.market)
-    if order.market == MARKET:
-        # The name of the bid that was placed, as if it had been placed before.
-        return bid_answers.refusal(400, "Name already used")
-    if order.market == CLOUDS:
-        # The name of the run that was submitted is in use, as if it had been submitted before.
-        return server_answers.refusal(server_answers.CHANGED)
+    if order.market in _NAME_IN_USE:
+        return _NAME_IN_USE[order.market]
     if order.market != "vast" or not wrong:
         return _wrong_id(order, strike, witness, reply)
     body = b'{"success":false,"error":"bid_too_low","msg":"bid too low","new_contract":%s}' % wrong.encode()
@@ -258,12 +245,14 @@ def _no_id(order: Order, strike: Strike, _: Witness, reply: Reply) -> Reply:
 
 
 def _named(order: Order, wrong: str, reply: Reply) -> Reply:
-    if order.market == MARKET:
-        return bid_answers.named(wrong, reply)
-    if order.market == CLOUDS:
-        return server_answers.named(wrong, reply)
-    if order.market == "vast":
-        return Reply(reply.status, reply.headers, b'{"success":true,"new_contract":%s}' % wrong.encode())
+    return _NAMED[order.market](wrong, reply)
+
+
+def _contract_named(wrong: str, reply: Reply) -> Reply:
+    return Reply(reply.status, reply.headers, b'{"success":true,"new_contract":%s}' % wrong.encode())
+
+
+def _pod_named(wrong: str, reply: Reply) -> Reply:
     if b"podRentInterruptable" in reply.body:
         body = b'{"data":{"podRentInterruptable":{"id":"%s"}}}' % wrong.encode()
         return Reply(reply.status, reply.headers, body)
@@ -274,15 +263,7 @@ def _named(order: Order, wrong: str, reply: Reply) -> Reply:
 def _refuse_request(order: Order, strike: Strike, _: Witness) -> Reply:
     """The market calls the request no request that it takes; nothing was done."""
     del strike
-    if order.market == MARKET:
-        return bid_answers.invalid(("body", "launch_specification"), "Extra inputs are not permitted")
-    if order.market == "vast":
-        return Reply(
-            400, CIMultiDict(), b'{"success":false,"error":"invalid_args","msg":"error 400/3467: Invalid args"}'
-        )
-    return Reply(
-        422, CIMultiDict(), b'{"title":"Unprocessable Entity","status":422,"detail":"Request validation failed."}'
-    )
+    return _INVALID[order.market]
 
 
 def _refuse_limit(_order: Order, _strike: Strike, _: Witness) -> Reply:
@@ -290,6 +271,37 @@ def _refuse_limit(_order: Order, _strike: Strike, _: Witness) -> Reply:
     return bid_answers.invalid(("body", "limit_price"), "Limit price below minimum of $0.50")
 
 
+def _page_of(status: int, body: bytes) -> Reply:
+    return Reply(status, CIMultiDict(), body)
+
+
+_LOCKED = {
+    "vast": _page_of(200, b'{"success":false,"error":"busy","msg":"try again"}'),
+    "runpod": _page_of(409, b'{"title":"Conflict","status":409,"detail":"pod is locked"}'),
+    MARKET: bid_answers.refusal(409, "Bid is locked"),
+    CLOUDS: server_answers.refusal("Run is locked"),
+}
+_UNKNOWN = {
+    "vast": _page_of(404, b'{"success":false,"error":"no_such_instance","msg":"no such instance"}'),
+    "runpod": _page_of(404, b'{"title":"Not Found","status":404,"detail":"pod not found"}'),
+    MARKET: bid_answers.refusal(404, "Bid not found"),
+    CLOUDS: server_answers.unknown(),
+}
+_INVALID = {
+    "vast": _page_of(400, b'{"success":false,"error":"invalid_args","msg":"error 400/3467: Invalid args"}'),
+    "runpod": _page_of(422, b'{"title":"Unprocessable Entity","status":422,"detail":"Request validation failed."}'),
+    MARKET: bid_answers.invalid(("body", "launch_specification"), "Extra inputs are not permitted"),
+}
+_NAME_IN_USE = {
+    MARKET: bid_answers.refusal(400, "Name already used"),
+    CLOUDS: server_answers.refusal(server_answers.CHANGED),
+}
+_NAMED = {
+    "vast": _contract_named,
+    "runpod": _pod_named,
+    MARKET: bid_answers.named,
+    CLOUDS: server_answers.named,
+}
 _UNDONE = {"refused": _refuse_release, "gone": _deny, "invalid": _refuse_request, "low_limit": _refuse_limit}
 UNHEARD = BEFORE | _UNDONE.keys()
 """Faults of an order that the market never gets."""

@@ -12,14 +12,13 @@ import msgspec
 
 from agent.markets import labels
 from agent.markets.http_exchange import Reply
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.clouds import cloud_lies
 from tests.disasters.clouds.cloud_draw import MARKET as CLOUDS
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
-PRICES = {"vast": ("dph_base", "dph_total"), "runpod": ("cost",)}
-LABEL = {"vast": "label", "runpod": "name", "mithril": "name"}
-HOST = {"vast": "machine_id", "runpod": "dataCenterId", "mithril": "region"}
 STATES = {
     "vast": (
         ("actual_status", "exited"),
@@ -28,7 +27,7 @@ STATES = {
         ("actual_status", "?"),
     ),
     "runpod": (("status", "EXITED"), ("status", "TERMINATED"), ("status", "?"), ("status", "STARTING")),
-    "mithril": (("status", "Open"), ("status", "Paused"), ("status", "Terminated"), ("status", "?")),
+    MARKET: (("status", "Open"), ("status", "Paused"), ("status", "Terminated"), ("status", "?")),
 }
 PAID = (1000.0, 2.0, 0.1, None)
 """Factors of the price that was paid; None leaves it out."""
@@ -37,7 +36,7 @@ LIMITS = ("$0.01", "$31.00", "much", None)
 """Limits of a bid that are not its own."""
 UNTOLD = ("lowest_allocated_bid_cents", "dynamic_win_price_cents", "available_capacity", "spot_price_cents")
 HIDING = dict.fromkeys(("vast", "runpod", CLOUDS), frozenset({"empty", "missing_row", "stale", "id"}))
-HIDING["mithril"] = HIDING["vast"] | {"state"}
+HIDING[MARKET] = HIDING["vast"] | {"state"}
 """Lies of a listing by which instances vanish. A bid that is said to have ended does."""
 FACTOR_WORDS: Mapping[float, Any] = {-1.0: math.nan, -2.0: "a lot"}
 ABSENT = -3.0
@@ -97,41 +96,24 @@ def _row(rows: Rows, amount: float) -> dict[str, Any]:
 
 
 def _id(market: str, rows: Rows, amount: float, _: str) -> None:
-    row, name = _row(rows, amount), "fid" if market == "mithril" else "id"
-    if market == CLOUDS:
-        cloud_lies.identity(row)
-        return
-    row[name] = row[name] + 1 if market == "vast" else "x" + str(row[name])[1:]
+    _IDENTITIES[market](_row(rows, amount))
 
 
 def _label(market: str, rows: Rows, amount: float, other: str) -> None:
-    if market == "mithril" and (read := labels.parse(other)) is not None:
-        other = labels.short_text(read)
-    if market == CLOUDS:
-        cloud_lies.label(_row(rows, amount), amount, other)
-        return
-    texts = (None, "somebody else's", other, other)
-    _row(rows, amount)[LABEL[market]] = texts[int(amount) % 4] or ""
+    _LABELS[market](_row(rows, amount), amount, other)
 
 
 def _price(market: str, rows: Rows, amount: float, _: str) -> None:
-    for row in rows if market == CLOUDS else ():
-        cloud_lies.price(row, lambda told: FACTOR_WORDS.get(amount, told * amount), is_left_out=amount == ABSENT)
-    for row in rows if market != CLOUDS else ():
-        for name in PRICES[market]:
-            if amount == ABSENT:
-                row.pop(name, None)
-            elif name in row:
-                row[name] = FACTOR_WORDS.get(amount, row[name] * amount)
+    for row in rows:
+        _PRICED[market](row, amount)
 
 
 def _state(market: str, rows: Rows, amount: float, _: str) -> None:
-    row = _row(rows, amount)
-    if market == CLOUDS:
-        cloud_lies.state(row, amount)
-        return
-    name, word = STATES[market][int(amount) % 4]
-    row[name] = MACHINE_STATES[int(amount) % 4] if "ssh_destination" in row else word
+    _STATED[market](_row(rows, amount), amount)
+
+
+def _host(market: str, rows: Rows, amount: float, _: str) -> None:
+    _PLACED[market](_row(rows, amount))
 
 
 def _limit(_market: str, rows: Rows, amount: float, _: str) -> None:
@@ -149,13 +131,6 @@ def _untold(_market: str, rows: Rows, amount: float, _: str) -> None:
     """The market tells less of a pool than it did, as in all recorded prices."""
     for row in rows:
         row |= {name: None for name in UNTOLD[: 2 + int(amount) % 3] if name in row}
-
-
-def _host(market: str, rows: Rows, amount: float, _: str) -> None:
-    if market == CLOUDS:
-        cloud_lies.place(_row(rows, amount))
-        return
-    _row(rows, amount)[HOST[market]] = 4711 if market == "vast" else "xx-yy-1" if market == "mithril" else "XX-YY-1"
 
 
 def _twice(_market: str, rows: Rows, amount: float, _: str) -> None:
@@ -178,6 +153,88 @@ def _no_cloud(_market: str, rows: Rows, amount: float, _: str) -> None:
     cloud_lies.without_cloud(_row(rows, amount), amount)
 
 
+# --- the fields of each market --------------------------------------------------------------------------------------
+def _contract_identity(row: Row) -> None:
+    row["id"] += 1
+
+
+def _text_identity(name: str) -> Callable[[Row], None]:
+    def changed(row: Row) -> None:
+        row[name] = "x" + str(row[name])[1:]
+
+    return changed
+
+
+def _labelled(name: str) -> Callable[[Row, float, str], None]:
+    def changed(row: Row, amount: float, other: str) -> None:
+        row[name] = (None, "somebody else's", other, other)[int(amount) % 4] or ""
+
+    return changed
+
+
+def _bid_labelled(row: Row, amount: float, other: str) -> None:
+    read = labels.parse(other)
+    _labelled("name")(row, amount, other if read is None else labels.short_text(read))
+
+
+def _priced(*names: str) -> Callable[[Row, float], None]:
+    def changed(row: Row, amount: float) -> None:
+        for name in names:
+            if amount == ABSENT:
+                row.pop(name, None)
+            elif name in row:
+                row[name] = _changed_price(row[name], amount)
+
+    return changed
+
+
+def _run_priced(row: Row, amount: float) -> None:
+    cloud_lies.price(row, lambda told: _changed_price(told, amount), is_left_out=amount == ABSENT)
+
+
+def _changed_price(told: float, amount: float) -> Any:
+    return FACTOR_WORDS.get(amount, told * amount)
+
+
+def _stated(states: tuple[tuple[str, str], ...]) -> Callable[[Row, float], None]:
+    def changed(row: Row, amount: float) -> None:
+        name, word = states[int(amount) % 4]
+        row[name] = MACHINE_STATES[int(amount) % 4] if "ssh_destination" in row else word
+
+    return changed
+
+
+def _placed(name: str, place: Any) -> Callable[[Row], None]:
+    return lambda row: row.update({name: place})
+
+
+_IDENTITIES: Mapping[str, Callable[[Row], None]] = {
+    "vast": _contract_identity,
+    "runpod": _text_identity("id"),
+    MARKET: _text_identity("fid"),
+    CLOUDS: cloud_lies.identity,
+}
+_LABELS: Mapping[str, Callable[[Row, float, str], None]] = {
+    "vast": _labelled("label"),
+    "runpod": _labelled("name"),
+    MARKET: _bid_labelled,
+    CLOUDS: cloud_lies.label,
+}
+_PRICED: Mapping[str, Callable[[Row, float], None]] = {
+    "vast": _priced("dph_base", "dph_total"),
+    "runpod": _priced("cost"),
+    CLOUDS: _run_priced,
+}
+_STATED: Mapping[str, Callable[[Row, float], None]] = {
+    **{market: _stated(states) for market, states in STATES.items()},
+    CLOUDS: cloud_lies.state,
+}
+_PLACED: Mapping[str, Callable[[Row], None]] = {
+    "vast": _placed("machine_id", 4711),
+    "runpod": _placed("dataCenterId", "XX-YY-1"),
+    MARKET: _placed("region", "xx-yy-1"),
+    CLOUDS: cloud_lies.place,
+}
 _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "id": _id,
     "label": _label,
