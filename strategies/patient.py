@@ -1,5 +1,6 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by cost."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, ClassVar
@@ -183,6 +184,7 @@ def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.Recove
         may_raise=params.may_raise,
         worth=view.workload.value_of(lease.gpu).scaled(idle),
         fastest=view.fastest,
+        most_speed=1.0 if view.workload.value_per_hour is None or view.fastest == 0 else math.inf,
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),
     )

@@ -1,5 +1,7 @@
 """Steps of every rule of `hedged` for a lease that stays: recover a lost one, leave a host that ends, lower a bid."""
 
+import math
+
 from agent.decide.moves import bid_decay, recovery
 from agent.decide.moves.auctions import notice_move
 from agent.decide.pricing import bidding
@@ -47,6 +49,7 @@ def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
         may_raise=True,
         worth=view.workload.value_of(lease.gpu).scaled(idle),
         fastest=view.fastest,
+        most_speed=1.0 if view.workload.value_per_hour is None or view.fastest == 0 else math.inf,
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),
     )

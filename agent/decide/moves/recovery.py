@@ -89,6 +89,7 @@ class RecoveryParams:
     """The worth of an hour of the slot's work: an idle hour costs this much."""
     fastest: float = 0.0
     """DLPerf of the GPU whose hour counts as a whole one; 0 means the lost lease's GPU."""
+    most_speed: float = 1.0
     rivals: Rivals = ASSUMED
     """The law of rivals' bids, by which a higher bid is lost less often."""
     starts_by_itself: bool = True
@@ -165,7 +166,7 @@ def _stay(
     slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams, now: datetime
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
-    idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest)
+    idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest, numbers.most_speed)
     if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
         # It wins the next auction, which a new bid elsewhere waits for too.
         idle = useful_hour.CONTAINER_SECONDS / 3600
@@ -258,7 +259,7 @@ def _raised_to(
     """Return the way of one higher bid, which costs more every hour and is lost less often."""
     floor = lease.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
-    own = speed(lease.dlperf, numbers.fastest)
+    own = speed(lease.dlperf, numbers.fastest, numbers.most_speed)
     way = _Way("raise", bid, lease.disk_rate, own, _raised_hours(lease, work), hazard)
     option = _over_horizon(way, work, numbers)
     reason = Reason("raise_bid", f"raise the bid from {lease.gpu_rate} to {bid} to beat {beat}")
@@ -275,7 +276,7 @@ def _move(
         "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
-        speed(best.offer.dlperf, numbers.fastest or lease.dlperf),
+        speed(best.offer.dlperf, numbers.fastest or lease.dlperf, numbers.most_speed),
         reckoning.loading_hours,
         reckoning.hazard,
         moved=reckoning.traffic_dollars,

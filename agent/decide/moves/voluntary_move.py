@@ -1,5 +1,6 @@
 """Voluntary moves: leave a healthy lease for a cheaper offer only if the saving covers the move and moves remain."""
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -98,7 +99,7 @@ def _by_value(
     """
     worth, there = work.value_of(lease.gpu), best.reckoning.by(work.checkpoint)
     cost = (lease.gpu_rate + lease.disk_rate).dollars
-    full = worth.dollars * speed(lease.dlperf, fastest)
+    full = worth.dollars * speed(lease.dlperf, fastest, math.inf)
     useful, trouble = 1.0, 0.0
     if lease.tenure is Tenure.INTERRUPTIBLE:
         hours, loss = useful_hour.stay(span.loss_rate, span.horizon)

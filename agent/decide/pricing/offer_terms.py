@@ -11,9 +11,12 @@ from agent.domain.money import FREE, UsdPerHour
 from agent.domain.work.workload import MaxPrice
 
 
-def speed(dlperf: float, fastest: float) -> float:
-    """Return an hour's work on this GPU as a share of the fastest one's; 1 if either is unknown."""
-    return min(dlperf / fastest, 1.0) if dlperf > 0 and fastest > 0 else 1.0
+def speed(dlperf: float, fastest: float, most: float = 1.0) -> float:
+    """Return an hour's work on this GPU as a share of the fastest one's, at most `most`; 1 if either is unknown.
+
+    `fastest` is the usual speed of the fastest model. Where an hour is weighed by its work, a GPU above it counts more.
+    """
+    return min(dlperf / fastest, most) if dlperf > 0 and fastest > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)

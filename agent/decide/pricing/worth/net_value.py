@@ -11,8 +11,8 @@ Invariants:
 2. Without a stated value nothing changes: candidates keep the order of their cost.
 """
 
-import math
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from agent.decide.pricing.useful_hour import StayCost
 from agent.decide.strategy import Candidate, Pricing, View
@@ -33,9 +33,9 @@ def per_hour(stay: StayCost, worth: UsdPerHour, fastest: float) -> float:
 def speed(stay: StayCost, fastest: float) -> float:
     """Return the work of an hour of a stay, as a share of the workload's fastest model; by its measured speed without.
 
-    `fastest` is the DLPerf of that model, 0 with fewer than two.
+    `fastest` is the usual DLPerf of that model, 0 with fewer than two. A host above it does more than a whole hour.
     """
-    return min(stay.dlperf / fastest, 1.0) if fastest > 0 else stay.speed
+    return stay.dlperf / fastest if fastest > 0 else stay.speed
 
 
 def time(stay: StayCost) -> float:
@@ -60,7 +60,7 @@ def of_view(view: View, *ways: Pricing) -> Iterator[Candidate]:
 def best_first(ranked: Iterable[Iterable[Candidate]], worth: UsdPerHour, fastest: float) -> Iterator[Candidate]:
     """Yield the candidates of several rankings by falling net value, each host once, and none that earns nothing.
 
-    Each ranking has rising costs of useful work. It is read until no later candidate can earn more than its best one.
+    Each ranking has rising costs of useful work. It is read until a candidate costs more than its work is worth.
     """
     found = [
         (per_hour(each.reckoning, worth, fastest), each) for rows in ranked for each in _read(rows, worth, fastest)
@@ -74,12 +74,7 @@ def best_first(ranked: Iterable[Iterable[Candidate]], worth: UsdPerHour, fastest
 
 
 def _read(rows: Iterable[Candidate], worth: UsdPerHour, fastest: float) -> Iterator[Candidate]:
-    best = 0.0
-    for count, each in enumerate(rows):
+    for each in islice(rows, LOOK_AT):
         yield each
-        best = max(best, per_hour(each.reckoning, worth, fastest))
-        # An idle hour while loading is part of the cost by which rows are ordered, but not of the net value.
-        paid = each.reckoning.per_useful * (1 - each.reckoning.idle_dollars / each.reckoning.dollars)
-        most = worth.dollars - paid * fastest if fastest > 0 else math.inf
-        if count + 1 >= LOOK_AT or most < best:
+        if fastest > 0 and per_hour(each.reckoning, worth, fastest) <= 0:
             return

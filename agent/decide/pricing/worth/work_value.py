@@ -8,6 +8,7 @@ Invariants:
 1. Without any such ask the value stays unknown, and the highest price counts as everywhere.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ def on_demand_price(fleet: Fleet, work: Workload) -> UsdPerHour | None:
     offers = _lowest([row for view in views for row in view.offers], work, fleet, full)
     sampled = offers or _lowest([row for view in views for row in view.sample], work, fleet, full)
     asks = sampled or sorted(
-        (lease.ask + lease.disk_rate).scaled(1 / speed(lease.dlperf, full))
+        (lease.ask + lease.disk_rate).scaled(1 / speed(lease.dlperf, full, math.inf))
         for lease in fleet.leases
         if lease.slot.workload == work.name and lease.ask is not None
     )
@@ -73,7 +74,7 @@ def _lowest(offers: Iterable[Offer], work: Workload, fleet: Fleet, full: float) 
     """Return the asks of fitting offers with the disk, each for an hour at full speed, in rising order."""
     fits = requirement_check.fitting(work, fleet.now)
     return sorted(
-        (row.ask + row.disk_rate(work.disk_gb)).scaled(1 / speed(row.dlperf, full))
+        (row.ask + row.disk_rate(work.disk_gb)).scaled(1 / speed(row.dlperf, full, math.inf))
         for row in offers
         if row.ask is not None and fits(row)
     )
