@@ -95,8 +95,23 @@ def _bids(options: Options) -> "Problem":
         exits.stop(exits.BAD_INPUT, [sentence])
     work = None if options.workload is None else _workload(options.config, options.workload)
     days = span("--seeds", options.seeds)
-    asked = lab_markets.Days(climates, days, options.hours, options.poll_seconds, work)
+    shares = _shares(options.values)
+    asked = lab_markets.Days(climates, days, options.hours, options.poll_seconds, work, shares)
     return markets[market].problem(asked)
+
+
+def _shares(text: str | None) -> tuple[float, ...]:
+    """Return the values of an hour, as shares of on-demand, or end with what to write."""
+    from agent.cli.shared import exits
+    from agent.config import value_kinds
+
+    try:
+        shares = tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        shares = (0.0,)
+    if not all(0 < share <= value_kinds.MOST_SHARE for share in shares):
+        exits.stop(exits.BAD_INPUT, [f'--values: {text!r} are not shares of on-demand; write for example "0.5,1,2"'])
+    return shares
 
 
 def _recorded(options: Options) -> "Problem":

@@ -96,6 +96,10 @@ class Options:
     climates: Annotated[
         str, typer.Option(help="bids: climates of the rehearsed market, a table each, with commas between.")
     ] = "bidding_war,price_spike,calm"
+    values: Annotated[
+        str | None,
+        typer.Option(help='bids: net value at these values of an hour, as shares of on-demand, such as "0.5,1,2".'),
+    ] = None
     seeds: Annotated[str, typer.Option(help="bids: days of the rehearsed market, one a seed.")] = "1-20"
     hours: Annotated[
         float, typer.Option(min=0.01, max=1000, help="bids: length of such a day; recorded: of a stretch.")

@@ -237,7 +237,7 @@ def run(
             replace(
                 row,
                 fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
-                figures={**row.figures, **(figure_gaps.rates(problem, figures[name]) if is_compared else {})},
+                figures={**row.figures, **(figure_gaps.overall(problem, figures[name]) if is_compared else {})},
                 gaps=figure_gaps.gaps(problem, figures[name], figures[row.against], clusters, seed)
                 if is_compared and name != row.against
                 else {},

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from agent.lab.bench import interval
 
 
@@ -17,6 +19,15 @@ class Detailed(Protocol):
 
     def rates(self) -> Mapping[str, tuple[str, str]]:
         """Return figures that are the sum of one figure over the sum of another, over all cases."""
+        ...
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A problem that shows how low a figure of its scores falls."""
+
+    def tenths(self) -> Mapping[str, str]:
+        """Return names of figures below which a tenth of the cases are, each with the figure of a case."""
         ...
 
 
@@ -47,6 +58,13 @@ def rates(problem: object, mine: Figures) -> dict[str, float]:
         return {}
     sums = {name: (_sum(mine, above), _sum(mine, below)) for name, (above, below) in problem.rates().items()}
     return {name: above / below for name, (above, below) in sums.items() if below}
+
+
+def overall(problem: object, mine: Figures) -> dict[str, float]:
+    """Return the figures of a strategy over all cases: rates and tenth percentiles."""
+    tenths = problem.tenths() if isinstance(problem, Spread) else {}
+    spread = {name: float(np.percentile([each[key] for each in mine], 10)) for name, key in tenths.items()}
+    return {**rates(problem, mine), **spread}
 
 
 def gaps(problem: object, mine: Figures, theirs: Figures, clusters: Sequence[str], seed: int) -> dict[str, Gap]:

@@ -12,6 +12,7 @@ from agent.domain.work.workload import Workload
 from agent.lab.bench.comparison import Problem
 from agent.lab.bids.auctions.auctions_problem import AuctionsProblem
 from agent.lab.bids.bids_problem import BidsProblem
+from agent.lab.bids.valued_problem import ValuedProblem
 
 GROUP = "gpubid.lab_markets"
 OF_HOSTS = "vast"
@@ -28,6 +29,8 @@ class Days:
     poll_seconds: float = 60.0
     work: Workload | None = None
     """A workload of the operator's own, or None for the bench's."""
+    shares: tuple[float, ...] = ()
+    """What an hour is worth, as shares of on-demand; without any, cost decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,18 @@ class LabMarket:
 
 
 def _vast(days: Days) -> Problem:
+    if days.shares and days.work is not None:
+        raise ValueError("--values: net value is compared on the bench's own workload; leave --workload out")
+    if days.shares:
+        return ValuedProblem(days.climates, days.seeds, days.shares, days.hours, days.poll_seconds)
     return BidsProblem(days.climates, days.seeds, days.hours, days.poll_seconds, work=days.work)
 
 
 def _mithril(days: Days) -> Problem:
     if days.work is not None:
         raise ValueError("--workload: the auctions of mithril run the bench's own machines; leave it out")
+    if days.shares:
+        raise ValueError("--values: the auctions of mithril have their own values of an hour; leave it out")
     return AuctionsProblem(days.climates, days.seeds, days.hours, days.poll_seconds)
 
 
