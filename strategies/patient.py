@@ -1,7 +1,7 @@
 """One interruptible lease per slot: bid low, and after an interruption wait, raise or move by cost."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, ClassVar
 
@@ -28,12 +28,11 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Option, Reason
 
-UNVALUED_IDLE, UNVALUED_ON_DEMAND = 0.8, 0.6
-"""The shares of `max_price` for "auto" while nobody says what an hour is worth. Chosen in rehearsals."""
-
 
 class PatientParams(Params):
     """The numbers of `patient`; patient.toml explains both ends of each."""
+
+    unvalued: ClassVar[Mapping[str, float]] = {"idle_worth": 0.8, "on_demand_share": 0.6}
 
     headroom: float = Field(default=0.1, ge=0, le=4)
     """Bid at most this share of the floor above it."""
@@ -119,7 +118,7 @@ def _bids(view: View, params: PatientParams) -> offer_terms.Bids:
 
 def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
     work = view.workload
-    share = work_value.share(params.on_demand_share, work, UNVALUED_ON_DEMAND)
+    share = work_value.share(params.on_demand_share, work, params.unvalued["on_demand_share"])
     return offer_terms.Asks(work.prices.scaled(share), work.disk_gb, view.fastest)
 
 
@@ -175,7 +174,7 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParam
 
 def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.RecoveryParams:
     most = view.workload.prices.at_speed(lease.gpu, offer_terms.speed(lease.dlperf, view.fastest))
-    idle = 1.0 if lease.bid_limit is not None else work_value.share(params.idle_worth, view.workload, UNVALUED_IDLE)
+    idle = 1.0 if lease.bid_limit is not None else _idle_share(view, params)
     return recovery.RecoveryParams(
         ceiling=bidding.ceiling(most, lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
@@ -188,6 +187,10 @@ def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.Recove
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),
     )
+
+
+def _idle_share(view: View, params: PatientParams) -> float:
+    return work_value.share(params.idle_worth, view.workload, params.unvalued["idle_worth"])
 
 
 def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:

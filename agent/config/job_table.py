@@ -13,7 +13,7 @@ from agent.config import problems, pydantic_problems
 from agent.config.files import source
 from agent.config.files.lines import Lines
 from agent.config.toml_table import Table
-from agent.config.value_kinds import ONE_WORD, Dollars, Line, Number, Span, Whole, refused
+from agent.config.value_kinds import ONE_WORD, Dollars, Line, Number, ShareOfOnDemand, Span, Whole, refused
 
 COMMAND_LINE = "command line"
 _MOST_HOURS = 1_000_000
@@ -94,6 +94,8 @@ class JobTable(Table):
     """The same for single GPU models."""
     value_per_hour: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
     """What an hour of the job is worth, which is the bid where the price paid is not the bid; else `max_price`."""
+    value: ShareOfOnDemand | None = None
+    """The same as a share of the on-demand price, such as "0.8 x on_demand"."""
     checkpoint: JobCheckpointTable = JobCheckpointTable()
     """How it keeps checkpoints."""
 
@@ -101,6 +103,8 @@ class JobTable(Table):
     def _says_once(self) -> Self:
         if self.odds is not None and "reruns" in self.model_fields_set:
             raise refused("conflict", "odds does not go with reruns; remove one or the other")
+        if self.value is not None and self.value_per_hour is not None:
+            raise refused("conflict", "value and value_per_hour are both set; keep one: the share, or the dollars")
         return self
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from agent.config import problems
@@ -127,6 +127,8 @@ Price = Annotated[Dollars, Field(gt=0, le=1000)]
 """Dollars per hour of one instance. More than a thousand is a misplaced decimal point."""
 
 
+MOST_SHARE = 100.0
+"""The most that an hour may be worth, as a multiple of the on-demand price. More is a misplaced decimal point."""
 _VALUE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) x on_demand")
 
 
@@ -139,8 +141,13 @@ def share_of_on_demand(text: str) -> float:
     return float(read[1])
 
 
-MOST_SHARE = 100.0
-"""The most that an hour may be worth, as a multiple of the on-demand price. More is a misplaced decimal point."""
+def _named_share(text: str) -> str:
+    share_of_on_demand(text)
+    return text
+
+
+ShareOfOnDemand = Annotated[Line, Field(max_length=32, examples=["0.8 x on_demand"]), AfterValidator(_named_share)]
+"""A share of the on-demand price, as written."""
 
 
 def web_address(value: str) -> str:

@@ -60,6 +60,8 @@ class Params(pydantic.BaseModel):
     """The numbers of a strategy: frozen, bounded, each with a description that its TOML repeats for operators."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    unvalued: ClassVar[Mapping[str, float]] = {}
+    """What "auto" is, by key, while the workload does not say what an hour is worth. Chosen in rehearsals."""
 
 
 def number_type(field: FieldInfo) -> tuple[Any, Sequence[Any]]:

@@ -1,7 +1,7 @@
 """The inputs of an estimate: the job, the ledger's prices and record, the strategies, and the baselines."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,16 +9,19 @@ from typing import Any
 
 from agent.baselines.catalogue import Catalogue
 from agent.config import job_table as jobs
+from agent.config import value_kinds
 from agent.decide.estimate import option, past_runs, weigh
 from agent.decide.estimate.job import Job, Reruns, by_odds
 from agent.decide.pricing import host_record, measured_checkpoints
 from agent.decide.pricing.measured_checkpoints import Measured
+from agent.decide.pricing.worth import value_frontier
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.market.market_rules import ASSUMED
+from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import CheckpointPlace, Workload
 from agent.ledger.reader import Reader, open_reader
 from agent.markets import registered_markets
@@ -41,6 +44,8 @@ class Found:
     gpu: GpuModel
     options: tuple[option.Estimate, ...]
     missing: tuple[weigh.Missing, ...]
+    frontier: tuple[value_frontier.Step, ...] = ()
+    """Useful hours against dollars a day, over the options of the own markets."""
 
 
 async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, Measured]:
@@ -107,6 +112,8 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
         said["network_volume_per_month"] = work.network_volume_rate.dollars * weigh.HOURS_A_MONTH
     if work.value_per_hour is not None:
         said["value_per_hour"] = work.value_per_hour.dollars
+    if work.value_share is not None:
+        said["value"] = f"{work.value_share:.6g} x on_demand"
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
         optional["deadline"] = min(max(work.deadline.by - now, timedelta(seconds=1)), _MOST_DEADLINE)
@@ -151,13 +158,36 @@ async def _of_model(
 ) -> Found:
     job = job_of(table, model)
     found: list[option.Estimate | weigh.Missing] = []
+    worths: list[money.UsdPerHour] = []
     for market in markets:
         place = await _place(table, model, market, reader, now)
+        worths += [] if place.worth is None else [place.worth]
         found += weigh.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
+    # The cheapest market's on-demand price is what an hour would cost.
+    frontier = value_frontier.of_ways(_ways(job, found), min(worths, default=None))
     found += [option.of_baseline(job, figure) for figure in baselines.find(model)]
     options = [one for one in found if isinstance(one, option.Estimate)]
     options.sort(key=lambda one: (one.dollars is None, one.dollars_least if one.dollars is None else one.dollars))
-    return Found(model, tuple(options), tuple(one for one in found if isinstance(one, weigh.Missing)))
+    return Found(model, tuple(options), tuple(one for one in found if isinstance(one, weigh.Missing)), frontier)
+
+
+def _ways(job: Job, found: Sequence[option.Estimate | weigh.Missing]) -> Iterator[value_frontier.Way]:
+    """Yield a day of each option: its part of the job's useful hours, and of the dollars."""
+    for one in found:
+        if isinstance(one, option.Estimate) and one.dollars is not None and one.hours:
+            days = one.hours / value_frontier.HOURS_A_DAY
+            tenure = "on demand" if one.tenure is Tenure.ON_DEMAND else "bid"
+            yield value_frontier.Way(f"{one.name} ({tenure})", job.work / days, one.dollars / days)
+
+
+def _worth(table: jobs.JobTable, asks: Sequence[money.UsdPerHour]) -> money.UsdPerHour | None:
+    """Return what an hour of the job is worth, in dollars or by a market's mean ask; None if that is not known."""
+    if table.value_per_hour is not None:
+        return money.per_hour(table.value_per_hour)
+    if table.value is None or not asks:
+        return None
+    mean = money.UsdPerHour(sum(ask.micros for ask in asks) // len(asks))
+    return mean.scaled(value_kinds.share_of_on_demand(table.value))
 
 
 def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
@@ -218,7 +248,7 @@ async def _place(
         asks_as_of="given" if given[0] else _until(asks),
         floors_as_of="given" if given[1] else _until(floors),
         rules=registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED,
-        worth=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
+        worth=_worth(table, given[0] or past_runs.cases(asks)),
         volume=float(table.network_volume_per_month) / weigh.HOURS_A_MONTH,
     )
 

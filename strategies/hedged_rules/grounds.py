@@ -9,7 +9,7 @@ from agent.decide.pricing.worth import net_value, work_value
 from agent.decide.service import hedging
 from agent.decide.strategy import AUTO, Candidate, Pricing, SlotView, View
 from agent.domain.record.lease import Lease
-from strategies.hedged_rules.params import UNVALUED, HedgedParams
+from strategies.hedged_rules.params import HedgedParams
 
 LOOK_AT = 64
 """The most offers to look at for one that fits the shares: more slots in one workload are rare."""
@@ -44,7 +44,9 @@ class Grounds:
     def fallback(self, slot: SlotView) -> Candidate | None:
         """Return the best on-demand candidate that a slot may fall back to."""
         work, asks = self.view.workload, self.asks
-        most = work.prices.scaled(work_value.share(self.params.on_demand_share, work, UNVALUED))
+        most = work.prices.scaled(
+            work_value.share(self.params.on_demand_share, work, self.params.unvalued["on_demand_share"])
+        )
         within = [ask for ask in asks if ask.way.rate + ask.offer.disk_rate(work.disk_gb) <= most.of(ask.offer.gpu)]
         return self.spread.first(slot.slot, within, may_crowd=self.params.may_crowd)
 

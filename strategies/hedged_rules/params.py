@@ -1,15 +1,13 @@
 """The numbers of `hedged`, which all its rules read."""
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from agent.decide.deadline import multi_pool_policy
 from agent.decide.strategy import AUTO, Auto, Duration, Params, duration
-
-UNVALUED = 0.6
-"""The share of `max_price` for "auto" while nobody says what an hour is worth. Chosen in rehearsals."""
 
 
 def _within_a_day(value: timedelta) -> timedelta:
@@ -26,6 +24,8 @@ def _window(value: timedelta) -> timedelta:
 
 class HedgedParams(Params):
     """The numbers of `hedged`; hedged.toml explains both ends of each."""
+
+    unvalued: ClassVar[Mapping[str, float]] = {"idle_worth": 0.6, "on_demand_share": 0.6, "short_worth": 24.0}
 
     share_of_owner: float = Field(default=0.5, gt=0, le=1)
     """At most this share of the slots on hosts of one owner, but at least one slot."""
@@ -67,8 +67,8 @@ class HedgedParams(Params):
     """After on-demand, do not move back to a host that interrupted the workload within this time."""
     keep_warm: bool = False
     """For a service: choose by cost where slots are, how many are spare, and when they run on demand."""
-    short_worth: float = Field(default=24.0, ge=0, le=10_000)
-    """Cost of an hour with one slot too few, in hours of all slots on demand."""
+    short_worth: Annotated[float, Field(ge=0, le=10_000)] | Auto = AUTO
+    """Cost of an hour with one slot too few, in hours of all slots on demand; "auto": what all slots are worth."""
     spare_slots: int = Field(default=1, ge=0, le=16)
     """Number of the workload's slots that are spare: they have a lease only while it saves more than it costs."""
     cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
@@ -89,6 +89,11 @@ class HedgedParams(Params):
     """Lower a raised bid after this long without an interruption."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
     """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
+
+    @property
+    def short_hours(self) -> float:
+        """`short_worth` as a number; the one without a stated value if it is "auto"."""
+        return self.unvalued["short_worth"] if self.short_worth == AUTO else self.short_worth
 
     @property
     def weighing(self) -> multi_pool_policy.MultiPoolParams:

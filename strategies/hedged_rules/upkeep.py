@@ -9,7 +9,6 @@ from agent.decide.pricing.worth import work_value
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.record.lease import Lease
 from strategies.hedged_rules.grounds import Grounds
-from strategies.hedged_rules.params import UNVALUED
 
 
 def recover(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal:
@@ -40,7 +39,7 @@ def _elsewhere(slot: SlotView, lease: Lease, grounds: Grounds) -> list[Candidate
 
 def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
     view, params = grounds.view, grounds.params
-    idle = 1.0 if lease.bid_limit is not None else work_value.share(params.idle_worth, view.workload, UNVALUED)
+    idle = 1.0 if lease.bid_limit is not None else _idle_share(grounds)
     return recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(lease.gpu), lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
@@ -53,6 +52,11 @@ def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
         rivals=view.rivals,
         starts_by_itself=view.starts_by_itself(lease),
     )
+
+
+def _idle_share(grounds: Grounds) -> float:
+    params = grounds.params
+    return work_value.share(params.idle_worth, grounds.view.workload, params.unvalued["idle_worth"])
 
 
 def leave_ending(slot: SlotView, lease: Lease, grounds: Grounds, preferred: Candidate | None = None) -> Proposal | None:

@@ -9,7 +9,7 @@ Invariant: a running lease that is part of the choice is left alone. No lease is
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.service import service_slots
 from agent.decide.service.service_slots import ServiceChoice
-from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.decide.strategy import AUTO, Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
@@ -25,7 +25,10 @@ def keep(grounds: Grounds) -> ServiceChoice | None:
     view, params = grounds.view, grounds.params
     if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
         return None
-    numbers = service_slots.ServiceParams(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
+    value = view.workload.value_per_hour if params.short_worth == AUTO else None
+    numbers = service_slots.ServiceParams(
+        params.short_hours, params.spare_slots, params.cold_start, params.return_gain, value
+    )
     return service_slots.choose(view, numbers, grounds.bids, grounds.asks)
 
 

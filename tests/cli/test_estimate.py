@@ -139,6 +139,19 @@ def test_limit_expected_price_and_margin_are_shown_apart_where_the_price_paid_is
     assert "no limit is known: give max_price or value_per_hour" in unbounded["unknown"]
 
 
+def test_the_frontier_shows_what_a_dollar_more_buys_and_where_the_value_is(somewhere: Path) -> None:
+    given = ("--gpu", "L4", "--hours", "10", "--checkpoint-takes", "30s", "--floor", "0.2", "--price", "0.4")
+    said = " ".join(run(*given).split())
+    assert "a dollar more buys" in said
+    assert "value_per_hour or value of the workload chooses another step" in said
+    (somewhere / "job.toml").write_text('value = "20 x on_demand"\n')
+    asked = run("--job", "job.toml", *given, "--json")
+    steps = json.loads(asked)["models"][0]["frontier"]
+    assert [step["way"].split(", ")[1] for step in steps] == ["deadline (bid)", "ondemand (on demand)"]
+    assert [step["is_set"] for step in steps] == [False, True]
+    assert steps[0]["least_value_dollars_per_hour"] < steps[1]["least_value_dollars_per_hour"] < 20 * 0.4
+
+
 def test_a_network_volume_costs_for_as_long_as_the_job_lasts(somewhere: Path) -> None:
     lines = (
         'gpu = ["L4"]',

@@ -37,7 +37,9 @@ def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), *, slots: int = 4, **changes: Any) -> Fleet:
     kind, ready = changes.pop("kind", WorkloadKind.SERVICE), changes.pop("ready", Readiness())
-    work = builders.workload(strategy="hedged", slots=slots, kind=kind, ready=ready)
+    worth = changes.pop("value", None)
+    value = None if worth is None else builders.per_hour(worth)
+    work = builders.workload(strategy="hedged", slots=slots, kind=kind, ready=ready, value_per_hour=value)
     views = {"vast": builders.view(offers=tuple(offers))}
     known = {work.name: NOW}
     return builders.fleet(workloads=(work,), markets=views, leases=tuple(leases), known_since=known, **changes)
@@ -140,6 +142,15 @@ def test_on_demand_that_is_dearer_than_the_lack_is_not_rented() -> None:
     made = decided(seen(offers(6, floor=None)), short_worth=0.5)
     assert rents(made) == []
     assert {each.reason.code for each in made} == {"no_offer"}
+
+
+@pytest.mark.parametrize(("value", "rented"), [("0.30", 0), ("0.60", 3)])
+def test_an_hour_with_too_few_costs_what_all_slots_are_worth_unless_the_number_says_more(
+    value: str, rented: int
+) -> None:
+    none = seen(offers(6, floor=None), value=value)
+    assert len(rents(decided(none))) == rented
+    assert len(rents(decided(none, short_worth=24.0))) == 3
 
 
 def test_a_lost_slot_is_replaced_where_the_market_has_room() -> None:

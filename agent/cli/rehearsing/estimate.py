@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, session
+from agent.cli.shared import ask, completion, exits, frontier, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -200,6 +200,8 @@ def _row(one: "Estimate", reruns: "Reruns", units: float | None) -> dict[str, An
 
 
 def _document(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> dict[str, Any]:
+    from agent.decide.pricing.worth import value_frontier
+
     reruns = _reruns(table)
     return {
         "job": {
@@ -215,6 +217,7 @@ def _document(table: "JobTable", models: list["Found"], measured: "Mapping[str, 
                 "gpu": one.gpu,
                 "options": [_row(option, reruns, table.units) for option in one.options],
                 "missing": [asdict(option) for option in one.missing],
+                "frontier": [value_frontier.as_json(step) for step in one.frontier],
             }
             for one in models
         ],
@@ -256,6 +259,8 @@ def _say(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measu
 
 
 def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
+    from agent.decide.pricing.worth import value_frontier
+
     session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
     has_units = table.unit is not None or table.units is not None
     options = session.table(
@@ -275,6 +280,8 @@ def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
         session.say(f"  {number}. {note}")
     if has_units and table.units is None:
         session.say(f"dollars per {table.unit} are not known: give --units, their number in {table.hours:g} h of work")
+    steps = [value_frontier.as_json(step) for step in one.frontier]
+    frontier.say(steps, is_valued=table.value is not None or table.value_per_hour is not None)
     for missing in one.missing:
         session.say(f"not estimated: {missing.name}: {missing.sentence}")
     _say_checkpoints(one.options)

@@ -12,7 +12,7 @@ def say(steps: Sequence[Mapping[str, Any]], *, is_valued: bool) -> None:
     """Print the steps with what the next dollar buys, and where the present setting is; nothing without a choice."""
     if len(steps) < FEWEST:
         return
-    session.say("  useful hours against dollars, a day of one slot; each step is the best from its value on:")
+    session.say("  useful hours against dollars, a day; each step is the best from its value on:")
     table = session.table("value from", "useful h", "$", "a dollar more buys", "way", "")
     for step in steps:
         more = step["useful_hours_per_next_dollar"]

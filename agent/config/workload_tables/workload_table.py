@@ -22,12 +22,12 @@ from agent.config.value_kinds import (
     Number,
     Price,
     Script,
+    ShareOfOnDemand,
     Span,
     Whole,
     credential_name,
     no_private_key,
     refused,
-    share_of_on_demand,
 )
 from agent.config.workload_tables import array_keys, demand_table, guard_table, idle_table, running_table, window_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
@@ -55,11 +55,6 @@ def _measures(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def _is_share(value: str) -> str:
-    share_of_on_demand(value)
-    return value
-
-
 def _prices(value: dict[str, Decimal]) -> dict[str, Decimal]:
     _models(tuple(value))
     return value
@@ -80,7 +75,7 @@ class WorkloadTable(Table):
     """The highest price of single GPU models. For a model that is not named here, `max_price` counts."""
     value_per_hour: Annotated[Price, Field(examples=[0.9])] | None = None
     """What an hour of the work in one slot is worth to you, in dollars. Without this key: `max_price`."""
-    value: Annotated[Line, Field(max_length=32, examples=["0.8 x on_demand"]), AfterValidator(_is_share)] | None = None
+    value: ShareOfOnDemand | None = None
     """The same as a share of the on-demand price that your markets ask now, such as "0.8 x on_demand"."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""

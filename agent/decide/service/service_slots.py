@@ -15,6 +15,7 @@ from agent.decide.service import capacity_choice
 from agent.decide.strategy import Candidate, View
 from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
 from agent.domain.record.lease import Lease
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Option, Reason
@@ -36,6 +37,8 @@ class ServiceParams:
     spare_slots: int
     cold_start: timedelta
     least_gain: float
+    value: UsdPerHour | None = None
+    """What an hour of one slot is worth: an hour with too few costs the value of all slots instead of `short_worth`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: 
     terms = capacity_choice.Terms(
         slots=needed,
         on_demand_price=ask.dollars,
-        short_worth=numbers.short_worth * needed * ask.dollars,
+        short_worth=needed * (numbers.short_worth * ask.dollars if numbers.value is None else numbers.value.dollars),
         gap_hours=numbers.cold_start / _HOUR,
         most_extra=view.workload.slots - needed,
         on_demand_held=len(on_demand),

@@ -105,7 +105,7 @@ class AvailabilityProblem:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
             gain = params.return_gain
-            return partial(own_rule.Hedged, worth=params.short_worth, spare_slots=params.spare_slots, least_gain=gain)
+            return partial(own_rule.Hedged, worth=params.short_hours, spare_slots=params.spare_slots, least_gain=gain)
         return availability_baselines.RULES[strategy]
 
     def cases(self) -> Sequence[Span]:
@@ -140,7 +140,7 @@ class AvailabilityProblem:
 
     def _worths(self) -> dict[str, float]:
         found = {name: self.params(name) for name in OURS}
-        return {name: params.short_worth for name, params in found.items() if isinstance(params, HedgedParams)}
+        return {name: params.short_hours for name, params in found.items() if isinstance(params, HedgedParams)}
 
     def score(self, strategy: str, case: Case) -> Score:
         """Return the cost of a span, and the share of it with all slots warm.

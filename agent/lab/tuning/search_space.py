@@ -25,8 +25,6 @@ DURATION_TIMES = 8
 LONGEST = timedelta(days=1)
 """The upper bound if nothing or "never" is shipped."""
 DIGITS = 3
-AUTO_SHARE = 0.6
-"""Where the search of a number that is "auto" begins: what "auto" mostly is while no workload states a value."""
 MINUTE = 60
 _FAR = math.log(999.0)
 
@@ -102,15 +100,16 @@ def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str,
 
 def numbers(searched: Collection[Axis], params: Params) -> dict[str, float]:
     """Return the numbers of other params on these axes. A duration is in seconds."""
-    present = {axis.key: _present(getattr(params, axis.key)) for axis in searched}
+    present = {axis.key: _present(params, axis.key) for axis in searched}
     return {
         key: (LONGEST if value == NEVER else value).total_seconds() if isinstance(value, timedelta) else float(value)
         for key, value in present.items()
     }
 
 
-def _present(value: Value | Auto) -> Value:
-    return AUTO_SHARE if isinstance(value, str) else value
+def _present(params: Params, key: str) -> Value:
+    value: Value | Auto = getattr(params, key)
+    return params.unvalued[key] if isinstance(value, str) else value
 
 
 def applied(params: Params, changed: Mapping[str, Value]) -> Params:
@@ -135,7 +134,7 @@ def _axis(key: str, info: FieldInfo, params: Params) -> Axis | None:
     if annotation not in {int, float} or low is None or high is None or low[0] >= high[0]:
         return None
     of = int if annotation is int else float
-    middle = AUTO_SHARE if shipped == AUTO else float(shipped)
+    middle = params.unvalued[key] if shipped == AUTO else float(shipped)
     return Axis(key, of, low[0], high[0], middle, low[1], high[1])
 
 

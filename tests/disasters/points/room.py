@@ -12,7 +12,7 @@ from agent.domain.work.guard_terms import Accept
 from agent.domain.work.workload import Workload
 from agent.simulator.market_model import Slice
 from agent.simulator.vast.world import World
-from strategies.hedged_rules.params import UNVALUED, HedgedParams
+from strategies.hedged_rules.params import HedgedParams
 from strategies.patient import PatientParams
 from tests.disasters import stage
 from tests.disasters.guards.host_lies import OTHER_CARD
@@ -80,7 +80,7 @@ class Room:
         ask, floor = self.world.ask(row), self.world.true_floor(row)
         if not isinstance(params, HedgedParams | PatientParams):
             return self._is_within(ask)
-        share = work_value.share(params.on_demand_share, self.work, UNVALUED)
+        share = work_value.share(params.on_demand_share, self.work, params.unvalued["on_demand_share"])
         speed = min(row.host.dlperf_per_gpu / fastest, 1.0)
         is_bid = floor is not None and floor <= params.ceiling * ask and self._is_within(floor, speed)
         return is_bid or self._is_within(ask, speed * share)
