@@ -120,8 +120,7 @@ def plan(
     faulty: frozenset[str] = frozenset(),
 ) -> Plan:
     """Return the decisions of now. `tuned` maps a workload's `strategy` to its code and numbers."""
-    fleet = work_value.resolved(fleet)
-    ground = _ground(fleet)
+    ground = _ground(fleet := work_value.resolved(fleet))
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.committed_by_fleet(fleet)
     lowest = lower_limit.lowest(fleet)
