@@ -260,3 +260,29 @@ def test_ours_is_cheaper_than_each_published_rule_at_its_availability(name: str)
         assert row.against == availability_problem.MATCHED[row.strategy]
         assert row.interval[1] < 0, row.strategy
         assert row.figures["lead"] > -0.002, row.strategy
+
+
+@pytest.mark.parametrize(
+    ("most", "says", "capacity"),
+    [
+        ((1, 3), (None, None), (1, 3)),  # the record counts, so a pool that never shows two has one
+        ((1, 1), (None, None), (span.ANY_NUMBER, span.ANY_NUMBER)),
+        ((1, 1), (True, None), (1, span.ANY_NUMBER)),
+        ((1, 3), (False, None), (span.ANY_NUMBER, 3)),
+    ],
+)
+def test_a_record_of_counts_is_one_as_a_whole_unless_a_pool_says_otherwise(
+    tmp_path: Path, most: tuple[int, int], says: tuple[bool | None, bool | None], capacity: tuple[int, int]
+) -> None:
+    for letter, count, does_count in zip("ab", most, says, strict=True):
+        row: dict[str, Any] = {
+            "gap_seconds": 600,
+            "start": "2026-01-01T00:00:00Z",
+            "pool": f"zone-1{letter}",
+            "spot_price": 1.0,
+            "available": [count] * 144,
+        }
+        row |= {} if does_count is None else {"counts": does_count}
+        (tmp_path / f"{letter}.json").write_text(json.dumps(row))
+    (cut,) = span.cut(trace_files.folder(tmp_path), 24, 24, span.Setting())
+    assert tuple(cut.capacity[:, 0].tolist()) == capacity

@@ -163,3 +163,17 @@ def test_prices_that_a_record_lacks_are_named_once(records: Path) -> None:
     assert given.exit_code == 0, given.output
     rows = {row["strategy"]: row for row in json.loads(given.stdout)["records"][0]["table"]["strategies"]}
     assert rows["on_demand"]["mean_cost"] == pytest.approx(4 * 8.333, rel=0.01)
+
+
+def test_the_longest_job_fills_the_record_at_the_largest_ratio(records: Path) -> None:
+    command = ["lab", "cross-validate", "--problem", "longest-job", "--workers", "1", "--traces", str(records)]
+    result = CliRunner().invoke(app, [*command, "--deadline-hours", "1.1,3", "--judge", "two", "--json"])
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["records"]
+    assert [job["ratio"] for job in told["jobs"]] == pytest.approx([1.1, 3.0], rel=1e-3)
+    assert told["jobs"][0]["work_hours"] == pytest.approx((6 * 24 - 24 / 6) / 3)
+    rows = {row["strategy"]: row for row in told["table"]["strategies"]}
+    assert rows["rate"]["figures"]["probes $"] > 0
+    assert rows["hedged"]["figures"]["probes $"] > 0
+    for job in told["jobs"]:
+        assert job["optimum"] <= min(job["rate"], job["hedged"])

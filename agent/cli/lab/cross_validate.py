@@ -49,9 +49,17 @@ def _deadline_pools(jobs: Jobs, seed: int) -> "Judge":
     return leave_one_out.SeveralPools(plan, seed)
 
 
+def _longest_job(jobs: Jobs, _seed: int) -> "Judge":
+    from agent.lab.cross_validation import leave_one_out, pools_rounds
+
+    plan = pools_rounds.Plan(jobs.work, jobs.allowed, jobs.overheads, jobs.stride, jobs.unknown_on_demand_price)
+    return leave_one_out.LongestJob(plan)
+
+
 PROBLEMS: dict[str, tuple[Callable[[Jobs, int], "Judge"], float, str, str, float]] = {
     "deadline": (_deadline, 48.0, "52,70", "0.05,0.2", 24.0),
     "deadline-pools": (_deadline_pools, 16.0, "17,18,20,24", "0.2", 12.0),
+    "longest-job": (_longest_job, 0.0, "1.05,1.1,1.2,1.5", "0.2", 0.0),
 }
 """Problems by name, and their default hours: of work, allowed, lost by a start, and between starts."""
 
@@ -68,7 +76,8 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     job_hours: Annotated[float | None, typer.Option(min=0.01, help="Hours of work; 48, several pools 16.")] = None,
     deadline_hours: Annotated[
-        str | None, typer.Option(metavar="H,H", help="Hours allowed, by commas; 52,70, several pools 17,18,20,24.")
+        str | None,
+        typer.Option(metavar="H,H", help="Hours allowed, by commas; for longest-job ratios to the work."),
     ] = None,
     overhead_hours: Annotated[
         str | None, typer.Option(metavar="H,H", help="Hours each start loses, by commas; 0.05,0.2, several pools 0.2.")

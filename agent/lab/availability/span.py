@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from agent.lab.bench import blocks
 from agent.lab.jobs import trace_windows
+from agent.lab.traces import trace_files
 from agent.lab.traces.trace_files import Trace
 
 LOOK_SECONDS = 30
@@ -109,7 +110,7 @@ def _by_region(trace: Trace) -> str:
 
 def cut(traces: Sequence[Trace], hours: float, stride_hours: float, setting: Setting) -> Iterator[Span]:
     """Yield the spans of `hours`, one every `stride_hours`, of every group of the traces."""
-    for name, found in groups(traces):
+    for name, found in groups(trace_files.with_counts(traces)):
         gap = found[0].gap_seconds
         length = int(hours * 3600 / gap)
         ticks = min(trace.ticks for trace in found)
@@ -137,6 +138,6 @@ def _span(group: str, traces: Sequence[Trace], ticks: slice, setting: Setting) -
 
 
 def _capacity(trace: Trace, ticks: slice, setting: Setting) -> npt.NDArray[np.int64]:
-    if trace.available.max() > 1:
+    if trace.counts:
         return trace.available[ticks]
     return trace.available[ticks] * (setting.most_in_pool or ANY_NUMBER)

@@ -30,7 +30,7 @@ def parts(judged: Judged) -> list[list[str]]:
         *(
             [
                 name,
-                _short(part.name),
+                short(part.name),
                 str(part.runs),
                 f"{part.ours:.2f}",
                 _rule(part),
@@ -54,8 +54,8 @@ def _record(name: str, judged: Judgement) -> list[str]:
         f"{judged.difference:+.2f} {interval.as_text(judged.interval, '.2f')}",
         str(judged.late),
         f"{judged.starts:.2f} / {judged.optimal_starts:.2f} = {judged.starts / judged.optimal_starts:.2f}",
-        f"{_short(judged.dearest.name)} {_excess(judged.dearest)}",
-        f"{_short(rise.pools)} {rise.before:g} to {rise.after:g} h {rise.share:+.1%}" if rise.pools else "none",
+        f"{short(judged.dearest.name)} {_excess(judged.dearest)}",
+        f"{short(rise.pools)} {rise.before:g} to {rise.after:g} h {rise.share:+.1%}" if rise.pools else "none",
     ]
 
 
@@ -67,7 +67,7 @@ def _excess(part: Part) -> str:
     return f"{part.excess:+.1%}"
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """Return the names of a few pools, or how many there are."""
     pools = name.split("+")
     return name if len(pools) <= MOST_NAMED else f"{len(pools)} pools"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.lab.availability import span
+from agent.lab.bench import blocks
 from agent.lab.cross_validation.trace_records import Record
 from agent.lab.pools import pools_problem, regime_fitting
 from agent.lab.pools.pools_jobs import Job, Windows
@@ -36,6 +37,7 @@ class Plan:
     stride_hours: float
     unknown_on_demand_price: float | None = None
     sets: tuple[tuple[str, ...], ...] = SETS
+    pays_for_probes: bool = False
 
 
 def problem(plan: Plan, judged: Record, others: Sequence[Record]) -> pools_problem.PoolsProblem:
@@ -52,7 +54,14 @@ def problem(plan: Plan, judged: Record, others: Sequence[Record]) -> pools_probl
         ),
         windows=Windows(max(plan.allowed), plan.stride_hours, None, on_demand),
         first_regimes=regime_fitting.fit(regime_fitting.sights([each.folder for each in others], MOST_INSTANCES)),
+        pays_for_probes=plan.pays_for_probes,
     )
+
+
+def longest(record: Record, ratio: float) -> float:
+    """Return the hours of the longest job whose deadline, `ratio` times its work, fits into a record."""
+    ticks, gap = min(trace.ticks for trace in record.traces), record.traces[0].gap_seconds
+    return (ticks - blocks.SPARE_TICKS) * gap / 3600 / ratio
 
 
 def sets(record: Record, among: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -16,15 +16,15 @@ from agent.lab.bench.comparison import Case, Score
 from agent.lab.engine import run_timeline
 from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
 from agent.lab.jobs.job_terms import JobCase, Terms
-from agent.lab.pools import own_kernel, pools_jobs, rate_rule
+from agent.lab.pools import own_kernel, paid_probes, pools_jobs, rate_rule
 from agent.lab.traces import provenance, trace_files
 from strategies.hedged_rules.params import HedgedParams
 
-OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
+OPTIMUM, STAY, OURS, RATE = "optimum", "stay", "hedged", "rate"
 POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
     "on_demand": lambda terms, _: uniform_progress.OnDemand(terms),
     "eager": lambda terms, _: uniform_progress.Uniform(terms),
-    "rate": rate_rule.Rate,
+    RATE: rate_rule.Rate,
     OURS: lambda terms, _: own_kernel.Wander(terms),
 }
 """The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
@@ -34,7 +34,8 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
 class PoolsProblem:
     """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own.
 
-    `first_regimes` are those of ours, if they were fitted elsewhere.
+    `first_regimes` are those of ours, if they were fitted elsewhere. With `pays_for_probes` ours and the rate rule see
+    a pool only when they ask there, and pay for it.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class PoolsProblem:
     windows: pools_jobs.Windows
     numbers: Mapping[str, Params] = field(default_factory=dict)
     first_regimes: regimes.Regimes | None = None
+    pays_for_probes: bool = False
 
     name = "deadline-pools"
     baseline = "eager"
@@ -96,7 +98,12 @@ class PoolsProblem:
         if strategy == STAY:
             runs = [tick_engine.play(case, policy) for policy in uniform_progress.alone(case.terms)]
             return _score(min(runs, key=lambda run: (run.is_late(case.terms), run.cost)), case)
-        return _score(tick_engine.play(case, self._policy(strategy, case.terms)), case)
+        policy = self._policy(strategy, case.terms)
+        if not self.pays_for_probes or strategy not in {OURS, RATE}:
+            return _score(tick_engine.play(case, policy), case)
+        paying = paid_probes.PaidProbes(policy)
+        score = _score(tick_engine.play(case, paying), case)
+        return replace(score, cost=score.cost + paying.dollars, figures={**score.figures, "probes $": paying.dollars})
 
     @staticmethod
     def _bound(case: JobCase) -> Score:
@@ -121,7 +128,9 @@ class PoolsProblem:
             "traces": self.folder.name,
             "span": [min(each.start for each in traces).isoformat(), max(each.end for each in traces).isoformat()],
             "sets": ["+".join(trace.pool for trace in pools) for pools in self._pools],
-            "market": "recorded availability of clouds; not a bid market; all pools are seen in every tick",
+            "market": "recorded availability of clouds; not a bid market",
+            "looks": "paid, where a request is granted" if self.pays_for_probes else "all pools in every tick, free",
+            "rate": "our reading of SkyNomad's rule",
             "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
             "job_hours": sorted({job.work for job in self.jobs}),
             "deadline_hours": sorted({job.allowed for job in self.jobs}),

@@ -2,7 +2,8 @@
 
 Fields: `gap_seconds` (length of a tick), `start` (ISO time of the first tick; without a zone it is UTC), `pool`, `gpu`,
 `gpus`, `available` (instances available at each tick, 0 for none), `spot_price` and `on_demand_price` (dollars
-an hour: one number, one for each tick, or null if it is not known).
+an hour: one number, one for each tick, or null if it is not known). `counts` may say whether `available` counts
+instances (true) or only says yes or no (false). Without it a folder counts if any of its pools ever shows two.
 
 Invariants:
 1. A file is read whole or not at all. A mistake is reported with its key.
@@ -10,7 +11,8 @@ Invariants:
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +43,8 @@ class Trace:
     available: npt.NDArray[np.int64]
     spot_prices: Prices
     on_demand_prices: Prices
+    counts: bool | None = None
+    """Whether `available` counts instances, or is 1 for any number. None if the file does not say it."""
 
     @property
     def ticks(self) -> int:
@@ -64,6 +68,7 @@ class _Row(msgspec.Struct):
     gpus: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
     on_demand_price: _Price | list[_Price | None] | None = None
     spot_price: _Price | list[_Price | None] | None = None
+    counts: bool | None = None
 
 
 def read(path: Path) -> Trace:
@@ -118,7 +123,15 @@ def document(trace: Trace) -> dict[str, Any]:
         "on_demand_price": _shortest(trace.on_demand_prices),
         "spot_price": _shortest(trace.spot_prices),
         "available": trace.available.tolist(),
+        **({} if trace.counts is None else {"counts": trace.counts}),
     }
+
+
+def with_counts(traces: Iterable[Trace]) -> tuple[Trace, ...]:
+    """Return the traces of one record, each with whether it counts instances. A pool that says so keeps its word."""
+    listed = tuple(traces)
+    does_count = any(int(trace.available.max()) > 1 for trace in listed)
+    return tuple(trace if trace.counts is not None else replace(trace, counts=does_count) for trace in listed)
 
 
 def _shortest(prices: Prices) -> float | list[float | None] | None:
@@ -143,6 +156,7 @@ def _trace(path: Path, row: _Row) -> Trace:
         available=np.array(row.available, dtype=np.int64),
         spot_prices=_prices(path, "spot_price", row.spot_price, len(row.available)),
         on_demand_prices=_prices(path, "on_demand_price", row.on_demand_price, len(row.available)),
+        counts=row.counts,
     )
 
 
