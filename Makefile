@@ -24,7 +24,7 @@ TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2
 # command:package
-TOOLS := promtool:prometheus chromium:chromium busybox:busybox-static haproxy:haproxy
+TOOLS := promtool:prometheus chromium:chromium busybox:busybox-static haproxy:haproxy pg_ctlcluster:postgresql
 MUTANT_SECONDS ?= 1200
 # The packages that decide and pay, and the tests that cover them. Tracing makes Python 3.11 three times as slow, so it
 # runs at night, without the long rehearsals.
@@ -201,7 +201,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, 
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
 .PHONY: nightly
-nightly: TOOLS += rclone:rclone caddy:caddy pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
+nightly: TOOLS += rclone:rclone caddy:caddy debootstrap:debootstrap systemd-nspawn:systemd-container
 nightly: setup tools frameworks mithril-clients dstack-server ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on
 	@$(PYTHON) -m tests.night --mutant-seconds $(MUTANT_SECONDS)
 

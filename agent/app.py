@@ -44,6 +44,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import Order
 from agent.front.front_writer import FrontWriter
+from agent.ledger import storage
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -102,7 +103,7 @@ class App:
         self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
         self.demand = DemandReader(*heard[:2])
-        self.estimates = TaskEstimates(*heard[:2], ledger.path, self.markets)
+        self.estimates = TaskEstimates(*heard[:2], ledger.place, self.markets)
         self.fronts = FrontWriter(*heard[:2], {each.name for each in config.markets if each.is_on_this_machine})
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
@@ -137,7 +138,8 @@ class App:
         """
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         clock = SteadyClock(outside.clock)
-        ledger = await Ledger.open(path, clock=clock, fleet_id=outside.fleet_id)
+        place = storage.of(path, None if is_dry else config.ledger_server, outside.ledger_password)
+        ledger = await Ledger.open(place, clock=clock, fleet_id=outside.fleet_id)
         known = ledger.recollection(clock.now())
         # An open order may have made an instance, which is metered from its creation on.
         instants = (*(lease.accrued_until for lease in known.leases), *(each.recorded_at for each in known.intents))
@@ -308,7 +310,8 @@ class App:
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""
         self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
-        self.config = replace(config, markets=self.config.markets, ledger=self.config.ledger)
+        mine = self.config
+        self.config = replace(config, markets=mine.markets, ledger=mine.ledger, ledger_server=mine.ledger_server)
 
     def billing(self) -> tuple[tuple[Lease, ...], money.UsdPerHour]:
         """Return the leases that go on billing when the program stops, and their rate per hour."""

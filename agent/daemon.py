@@ -226,7 +226,7 @@ class Daemon:
                 done = await self._app.cycle()
         except LedgerError as error:
             log.error("cycle.failed", code=error.code.value, reason=error.sentence)
-            if error.code is Code.WRONG_ACCOUNT:
+            if error.code in {Code.WRONG_ACCOUNT, Code.DEPOSED}:
                 raise
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             self._figures.see_ledger(self._app)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from agent.act import rent_terms
 from agent.clock import Clock
 from agent.config.settings import MarketSettings
+from agent.ledger.storage_port import Password
 from agent.markets.http_exchange import Exchange
 
 
@@ -26,5 +27,7 @@ class Outside:
     """Simulated markets that began again: nothing that the ledger records there exists any more."""
     exchanges: Mapping[str, Exchange] = field(default_factory=dict)
     """Carries requests to a market, by the market's name; missing means the network."""
+    ledger_password: Password = lambda *_: ""
+    """Returns the password of a ledger on a server, by the credential's name or file."""
     concealed: Callable[[str], str] = str
     """Returns a text without the keys that this process has read."""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.support import loop
+from tests.support import engines, loop
 from tests.support.wiring import IS_WIRED
 
 IS_SEARCH = "GPUBID_RANDOM" in os.environ
@@ -95,6 +95,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         items += mine + others[:room]
         left -= len(mine) + len(others[:room])
         del others[:room]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Play a test on each engine of the ledger that it is for."""
+    played_on = engines.names(metafunc.definition) if "engine" in metafunc.fixturenames else []
+    if played_on:
+        metafunc.parametrize("engine", played_on, indirect=True)
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -35,7 +35,7 @@ from agent.domain.work import kept_terms
 from agent.domain.work.decision import GONE, KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
-from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.transaction import Transaction
@@ -111,8 +111,8 @@ class Journal:
             refused = unproven or self._denial(intent)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
-            known = self._ledger.recollection(intent.recorded_at).leases
-            if intent.kind.is_paying or refused or unproven or break_before_make.makes_room(decision, known):
+            makes_room = break_before_make.makes_room(decision, self._ledger.recollection(intent.recorded_at).leases)
+            if error.code is Code.DEPOSED or intent.kind.is_paying or refused or unproven or makes_room:
                 raise
             await self._unjournaled(intent, decision, error)
             return None

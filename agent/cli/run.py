@@ -92,7 +92,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             registry,
             systemd.Notifier(os.environ),
             lambda: session.parse(file, climate_files.names()),
-            lambda url: _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
+            lambda url: _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.place.shown}"),
             credential=session.named,
             webhook_secret=_named(config.listen.webhook_credential),
             token=_named(config.listen.credential),

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
@@ -25,6 +26,8 @@ from agent.config.value_kinds import (
 )
 from agent.config.workload_tables.front_table import FRONT_NAME, FrontTable
 from agent.config.workload_tables.workload_table import WorkloadTable
+from agent.ledger import server_address
+from agent.ledger.server_address import ServerAddress
 from agent.markets import registered_markets
 from agent.markets.market_record import MarketRecord
 
@@ -44,6 +47,19 @@ def _listen(value: str) -> str:
         is_port = False
     if not is_port:
         raise refused("bad_address", 'must be an IP address and a port; write for example listen = "127.0.0.1:9477"')
+    return value
+
+
+def _url(value: str) -> str:
+    flaw = server_address.flaw(value)
+    if flaw is not None:
+        raise refused(*flaw)
+    return value
+
+
+def _schema(value: str) -> str:
+    if not server_address.is_schema(value):
+        raise refused("bad_name", 'may hold lower-case letters, digits and _ only; write for example "gpubid"')
     return value
 
 
@@ -103,12 +119,52 @@ class MarketsTable(Table):
 
 
 class LedgerTable(Table):
-    """The file in which everything is recorded."""
+    """The place where everything is recorded."""
 
     path: Annotated[Line, Field(min_length=1, max_length=4096, examples=["gpubid.sqlite"])] = "gpubid.sqlite"
     """Path of the ledger, relative to the state directory under systemd, else to the working directory."""
     log_mb: Annotated[Whole, Field(ge=0, le=100_000)] = 64
     """The most megabytes of kept logs of containers, compressed, beside the ledger. 0 keeps none."""
+    url: (
+        Annotated[Line, Field(max_length=1024, examples=["postgresql://gpubid@db/gpubid"]), AfterValidator(_url)] | None
+    ) = None
+    """Address of a PostgreSQL database for the ledger's tables, without a password. Needs `gpubid[postgresql]`. The
+    small files that belong to a ledger stay beside `path`."""
+    schema_name: Annotated[Line, Field(examples=["gpubid"]), AfterValidator(_schema)] = server_address.DEFAULT_SCHEMA
+    """Schema of this fleet in the database. Each fleet needs its own."""
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["ledger_password"])] | None = None
+    """Name of the systemd credential, or in capitals of the environment variable, that holds the password."""
+    credential_file: Annotated[Line, Field(min_length=1, max_length=4096)] | None = None
+    """File that holds the password."""
+    reader: Annotated[Line, Field(min_length=1, max_length=63, examples=["gpubid_reader"])] | None = None
+    """Role of the verbs that only read. The daemon grants it SELECT on the ledger's tables, and nothing else."""
+    reader_credential: Annotated[Line, AfterValidator(credential_name)] | None = None
+    """Name of the credential that holds the password of `reader`."""
+
+    @model_validator(mode="after")
+    def _is_of_one_place(self) -> Self:
+        of_server = ("schema_name", "credential", "credential_file", "reader", "reader_credential")
+        given = [key for key in of_server if key in self.model_fields_set]
+        if self.url is None and given:
+            raise refused("conflict", f"{' and '.join(given)} need a server; write url, or remove them")
+        if self.credential is not None and self.credential_file is not None:
+            raise refused("conflict", "the password has one place; write either credential or credential_file")
+        if self.reader_credential is not None and self.reader is None:
+            raise refused("conflict", "reader_credential needs reader; write it, or remove reader_credential")
+        return self
+
+    def server(self, folder: Path) -> ServerAddress | None:
+        """Return the place of the tables on a server, or None for a file; `folder` is that of agent.toml."""
+        if self.url is None:
+            return None
+        return ServerAddress(
+            self.url,
+            self.schema_name,
+            self.credential or "",
+            None if self.credential_file is None else folder / self.credential_file,
+            self.reader or "",
+            self.reader_credential or "",
+        )
 
 
 class WebTable(Table):

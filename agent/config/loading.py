@@ -190,6 +190,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         notify=parsed.notify.settings(),
         recording_bytes=parsed.lab.record_mb * 1_000_000 if parsed.lab.record else 0,
         log_bytes=parsed.ledger.log_mb * 1_000_000,
+        ledger_server=parsed.ledger.server(place.parent),
         fronts=fronts,
     )
 

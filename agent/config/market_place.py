@@ -20,6 +20,8 @@ class Place:
 
     ledger: Path
     runtime: Path | None
+    ledger_server: None = None
+    """Nobody knows it while agent.toml is broken."""
 
 
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:

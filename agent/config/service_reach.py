@@ -35,8 +35,8 @@ def _deferred(before: Config, after: Config) -> Iterator[str]:
         for key in ("url", "simulated", "credential", "credential_file", "spend"):
             if getattr(old, key) != getattr(new, key):
                 yield f"markets.{old.name}.{key}"
-    if before.ledger != after.ledger:
-        yield "ledger.path"
+    places = ("ledger.path", before.ledger, after.ledger), ("ledger.url", before.ledger_server, after.ledger_server)
+    yield from (key for key, old_place, new_place in places if old_place != new_place)
     if (before.listen.host, before.listen.port) != (after.listen.host, after.listen.port):
         yield "web.listen"
     for key in ("names", "credential", "webhook_credential"):

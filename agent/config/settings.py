@@ -10,6 +10,7 @@ from agent.config.front import Front
 from agent.config.notify import Notify
 from agent.decide.limits.limits import Limits
 from agent.domain.work.workload import Workload
+from agent.ledger.server_address import ServerAddress
 from agent.markets.market_record import MarketOptions
 
 
@@ -100,6 +101,8 @@ class Config:
     recording_bytes: int = 0
     log_bytes: int = 0
     fronts: tuple[Front, ...] = ()
+    ledger_server: ServerAddress | None = None
+    """The place of the ledger's tables on a server; then `ledger` names only the small files beside them."""
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None for an unknown name."""

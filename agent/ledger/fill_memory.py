@@ -13,7 +13,6 @@ from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Start
 from agent.domain.work.sign_of_life import ShortStarts
-from agent.ledger.file.connection import rows
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
@@ -40,6 +39,7 @@ from agent.ledger.transaction import (
     SHORT_STARTS,
     WAS_LOST,
 )
+from agent.ledger.wire import rows
 
 MOST_LOSSES = 10_000
 

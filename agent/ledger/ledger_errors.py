@@ -26,6 +26,14 @@ class Code(Enum):
     CONFLICT = "conflict"
     """A constraint of the tables was violated: a duplicate id, a negative amount."""
     BAD_BACKUP = "bad_backup"
+    NO_DRIVER = "no_driver"
+    """The ledger is on a server, and the extra with its driver is not installed."""
+    UNREACHABLE = "unreachable"
+    """The server does not answer at the start, or refuses the role."""
+    DEPOSED = "deposed"
+    """Another daemon has written this ledger since; this one may write nothing any more, releases included."""
+    MOVED = "moved"
+    """The ledger was moved elsewhere; what was recorded since is there."""
 
 
 class LedgerError(Exception):

@@ -25,11 +25,11 @@ from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
-from agent.ledger import fill_memory
-from agent.ledger.file import backup, ledger_check, migrate, sidecar, table_export
-from agent.ledger.file.connection import Wire, rows
-from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger.file import ledger_check, sidecar, table_export
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.memory import Recollection
+from agent.ledger.storage_port import Storage
 from agent.ledger.tables import (
     decisions,
     event_rows,
@@ -40,7 +40,6 @@ from agent.ledger.tables import (
     market_bills,
     pool_rows,
     price_history,
-    schema,
     search_history,
     shadow_rows,
     spend_lines,
@@ -50,6 +49,7 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.ledger.tables.market_bills import BillLine
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.ledger.tables.types import Query
+from agent.ledger.wire import Wire, rows
 
 T = TypeVar("T")
 LIMIT = 1000
@@ -59,8 +59,9 @@ LIMIT = 1000
 class Reader:
     """A read-only view of a ledger; every answer is of one committed instant."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, place: Storage) -> None:
         self._wire = wire
+        self._place = place
 
     async def events(
         self,
@@ -290,7 +291,7 @@ class Reader:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
         """
         await self.copy(to)
-        sidecar.note_backup(self._wire.path, at)
+        sidecar.note_backup(self._place.path, at)
 
     async def copy(self, to: Path) -> None:
         """Copy the ledger to a file that does not exist yet and check the copy; it does not count as a backup.
@@ -298,7 +299,7 @@ class Reader:
         Raises:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
         """
-        await asyncio.to_thread(backup.copy, self._wire.path, to)
+        await asyncio.to_thread(self._place.copy, to)
 
     async def export(
         self, names: Sequence[str], folder: Path, suffix: str, opener: table_export.Opener
@@ -312,11 +313,11 @@ class Reader:
 
     def last_backup(self) -> dt.datetime | None:
         """Return when the newest backup was made."""
-        return sidecar.last_backup(self._wire.path)
+        return sidecar.last_backup(self._place.path)
 
     async def verify(self) -> ledger_check.Verification:
         """Check the file and the rules between its rows."""
-        return await asyncio.to_thread(ledger_check.verify, self._wire.path)
+        return await asyncio.to_thread(self._place.verify)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -326,24 +327,19 @@ class Reader:
         return await self._wire.read(query, value_of)
 
 
-async def open_reader(path: Path) -> Reader:
+async def open_reader(path: Path | Storage) -> Reader:
     """Return a reader of a ledger, without a lock, a migration or any write.
 
     Raises:
-        LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA, NEWER_SCHEMA and UNRELEASED_SCHEMA, the file
-            is of another release.
+        LedgerError: MISSING, UNREADABLE, UNREACHABLE, CORRUPT, MOVED; OLDER_SCHEMA, NEWER_SCHEMA and
+            UNRELEASED_SCHEMA, another release wrote it.
     """
-    ledger_check.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
-    revision = await asyncio.to_thread(migrate.stored_revision, path)
-    if revision is None:
-        raise LedgerError(
-            Code.MISSING, f"there is no ledger at {path}: start the daemon once (`gpubid run`), or name the right file"
-        )
-    migrate.refuse_foreign(path, revision)
-    if revision != schema.REVISION:
-        raise LedgerError(
-            Code.OLDER_SCHEMA,
-            f"{path} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it at its next "
-            "start (`systemctl restart gpubid`)",
-        )
-    return Reader(await Wire(path, "ro").open())
+    place = storage.of(path)
+    await asyncio.to_thread(place.check_readable)
+    reader = Reader(await Wire(place.link("ro"), "ro").open(), place)
+    try:
+        moved_marks.refuse(await reader.meta(), place.shown)
+    except LedgerError:
+        await reader.close()
+        raise
+    return reader

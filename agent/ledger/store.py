@@ -17,23 +17,29 @@ import sqlalchemy as sa
 from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.domain.work.sign_of_life import ShortStarts
-from agent.ledger import fill_memory
-from agent.ledger.file import ballast, ledger_lock, migrate, sidecar, statements
-from agent.ledger.file.connection import Wire, finished
+from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger.file import sidecar, statements
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
+from agent.ledger.storage_port import Held, Storage
 from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import LOST_RUNS, WAS_LOST, Transaction
+from agent.ledger.wire import Wire, finished
 
 _FLEET_ID = "fleet_id"
+COMMIT_SECONDS = 5.0
+"""A commit on a server that takes longer counts as unwritable: nothing is paid for on it. It is never cancelled."""
+READ_SECONDS = 60.0
+"""The longest time to read the memory from a server; 100,000 leases took a second."""
 
 
 class Ledger:
     """The durable record of rents, decisions and spend. Open it with `Ledger.open`, and close it to end its threads."""
 
-    def __init__(self, path: Path, clock: Clock, lock: ledger_lock.LedgerLock, wire: Wire) -> None:
-        self.path = path
+    def __init__(self, place: Storage, clock: Clock, lock: Held, wire: Wire) -> None:
+        self.path = place.path
+        """Names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast exists; if not, nothing may be paid for."""
@@ -41,6 +47,7 @@ class Ledger:
         """A kill of everything that could not be committed yet; it counts in place of a recorded one."""
         self._writes_begun = self._writes_ended = 0
         self._clock = clock
+        self._place = place
         self._lock = lock
         self._wire = wire
         self._reader: Reader | None = None
@@ -51,16 +58,18 @@ class Ledger:
         self._is_stale = False
 
     @classmethod
-    async def open(cls, path: Path, *, clock: Clock, fleet_id: str = "") -> "Ledger":
+    async def open(cls, path: Path | Storage, *, clock: Clock, fleet_id: str = "") -> "Ledger":
         """Return the ledger at `path`, created or upgraded if needed. A new fleet gets `fleet_id`, or a random id.
 
         Raises:
-            LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH.
+            LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH, MOVED; of a
+                server also UNREACHABLE.
         """
-        lock = ledger_lock.LedgerLock(path)
+        place, loop = storage.of(path), asyncio.get_running_loop()
+        lock = await finished(loop.run_in_executor(None, place.lock))
         try:
-            await finished(asyncio.get_running_loop().run_in_executor(None, migrate.prepare, path))
-            ledger = cls(path, clock, lock, await Wire(path, "rw").open())
+            await finished(loop.run_in_executor(None, place.prepare))
+            ledger = cls(place, clock, lock, await Wire(place.link("rw"), "rw").open())
         except BaseException:
             lock.release()
             raise
@@ -70,6 +79,11 @@ class Ledger:
             await ledger.close()
             raise
         return ledger
+
+    @property
+    def place(self) -> Storage:
+        """The place of the tables, for readers of one's own."""
+        return self._place
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
         """Return the memory at `now` with the owed kill.
@@ -140,7 +154,7 @@ class Ledger:
 
     def room(self) -> tuple[int, int, dt.datetime | None]:
         """Return the bytes of the file and its journal, the free bytes on its disk, and the newest backup's time."""
-        return sidecar.size_bytes(self.path), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
+        return self._place.size_bytes(), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
 
     async def settled(self) -> int:
         """Wait until no write is under way; return the version, which changes with each write."""
@@ -154,7 +168,7 @@ class Ledger:
     async def reader(self) -> Reader:
         """Return a reader with its own connection, so that a long answer does not delay a commit."""
         if self._reader is None:
-            self._reader = Reader(await Wire(self.path, "ro").open())
+            self._reader = await self._new_reader()
         return self._reader
 
     @asynccontextmanager
@@ -162,11 +176,14 @@ class Ledger:
         """Yield a separate reader for reports, one report at a time, so that nothing else waits for a year's rows."""
         async with self._one_report:
             if self._archive is None:
-                self._archive = Reader(await Wire(self.path, "ro").open())
+                self._archive = await self._new_reader()
             yield self._archive
 
+    async def _new_reader(self) -> Reader:
+        return Reader(await Wire(self._place.link("ro"), "ro").open(), self._place)
+
     async def close(self) -> None:
-        """Close the file and give up the lock."""
+        """Close the connections and give up the lock."""
         for each in (self._reader, self._archive):
             if each is not None:
                 await each.close()
@@ -175,32 +192,31 @@ class Ledger:
 
     async def _commit(self, gathered: Transaction) -> None:
         def work(link: sa.Connection) -> None:
-            for statement, rows in gathered.work:
-                statements.execute(link, statement, rows)
+            statements.execute_all(link, gathered.work)
 
         await self._guarded(work, gathered.remember)
 
     async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
         self._writes_begun += 1
         try:
-            await self._wire.run(work, then)
+            await self._wire.run(work, then, within_seconds=COMMIT_SECONDS)
         except LedgerError as error:
             await self._after_failure(error)
             raise
         finally:
             self._writes_ended = self._writes_begun
         if not self.is_writable:
-            self.is_writable = ballast.keep(self.path)
+            self.is_writable = self._place.keep_room()
 
     async def _after_failure(self, error: LedgerError) -> None:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
-            ballast.free(self.path)
+            self._place.free_room()
         # Only the file shows whether a failed commit took place. If it cannot be read now, it is read before anything
         # else is written.
         self._is_stale = True
         with suppress(LedgerError):
-            self._memory = await self._wire.run(self._recall)
+            self._memory = await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
             self._is_stale = False
 
     async def _read_anew(self) -> None:
@@ -209,13 +225,13 @@ class Ledger:
         Raises:
             LedgerError: the file cannot be read, or the write took place: pending changes must be decided again.
         """
-        before, self._memory = self._memory, await self._wire.run(self._recall)
+        before, self._memory = self._memory, await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
         self._is_stale = False
         if before.holds_as(self._memory):
             return
         raise LedgerError(
             Code.UNWRITABLE,
-            f"{self.path} was read again after a write without an answer; the pending changes are decided again",
+            f"{self._place.shown} was read again after a write without an answer: pending changes are decided again",
         )
 
     def _recall(self, link: sa.Connection) -> Memory:
@@ -223,20 +239,23 @@ class Ledger:
 
     async def _settle_in(self, fleet_id: str) -> None:
         beside_id = sidecar.read_fleet_id(self.path)
-        facts = await self._wire.run(fill_memory.meta)
+        facts = await self._wire.run(fill_memory.meta, within_seconds=READ_SECONDS, reads=True)
+        moved_marks.refuse(facts, self._place.shown)
         if _FLEET_ID not in facts:
             facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id()}
             if beside_id is not None:
                 facts |= {WAS_LOST: "1", LOST_RUNS: "1"}
             new = [{"key": key, "value": value} for key, value in facts.items()]
-            await self._wire.run(lambda link: link.execute(sa.insert(schema.meta), new).close())
+            await self._wire.run(
+                lambda link: link.execute(sa.insert(schema.meta), new).close(), within_seconds=COMMIT_SECONDS
+            )
         self.fleet_id = facts[_FLEET_ID]
         if beside_id is None:
             sidecar.write_fleet_id(self.path, self.fleet_id)
         elif beside_id != self.fleet_id:
             raise self._mismatch(beside_id)
-        self._memory = await self._wire.run(self._recall)
-        self.is_writable = ballast.keep(self.path)
+        self._memory = await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
+        self.is_writable = self._place.keep_room()
 
     def _mismatch(self, beside_id: str) -> LedgerError:
         file = sidecar.sibling(self.path, ".fleet")

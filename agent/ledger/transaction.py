@@ -35,6 +35,7 @@ from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
+from agent.ledger import portable
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory
@@ -62,7 +63,7 @@ from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.market_bills import BillLine
 from agent.ledger.tables.spend_rows import SpendEntry
 
-_META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
+_META_STORED = portable.stored(schema.meta)
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
 ACCOUNT = "account/"
 NO_ACCOUNT_ID = "untold"

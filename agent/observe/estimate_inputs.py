@@ -23,7 +23,9 @@ from agent.domain.market.host import HostRecord
 from agent.domain.market.market_rules import ASSUMED
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import CheckpointPlace, Workload
+from agent.ledger import storage
 from agent.ledger.reader import Reader, open_reader
+from agent.ledger.storage_port import Storage
 from agent.markets import registered_markets
 
 ROWS = 100_000
@@ -48,7 +50,7 @@ class Found:
     """Useful hours against dollars a day, over the options of the own markets."""
 
 
-async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, Measured]:
+async def measured(ledger: Path | Storage, work: Workload, now: datetime) -> Mapping[str, Measured]:
     """Return the guards' figures of a workload's checkpoints, by the names in `MEASURED`; none without a ledger.
 
     As with prices, a figure from hosts of fewer than three owners is left out.
@@ -56,7 +58,7 @@ async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, 
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
     """
-    if work.guard is None or not await asyncio.to_thread(ledger.exists):
+    if work.guard is None or await asyncio.to_thread(storage.of(ledger).is_missing):
         return {}
     reader = await open_reader(ledger)
     try:
@@ -129,7 +131,7 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
 async def find(
     table: jobs.JobTable,
     markets: Sequence[str],
-    ledger: Path | None,
+    ledger: Path | Storage | None,
     tuned: Mapping[str, Tuned],
     baselines: Catalogue,
     now: datetime,
@@ -139,7 +141,8 @@ async def find(
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
     """
-    reader = await open_reader(ledger) if ledger is not None and await asyncio.to_thread(ledger.exists) else None
+    is_there = ledger is not None and not await asyncio.to_thread(storage.of(ledger).is_missing)
+    reader = await open_reader(ledger) if ledger is not None and is_there else None
     try:
         return [await _of_model(table, gpu.model(name), markets, reader, tuned, baselines, now) for name in table.gpu]
     finally:

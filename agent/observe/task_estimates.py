@@ -28,6 +28,7 @@ from agent.domain.record.hold import Word
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.memory import Recollection
+from agent.ledger.storage_port import Storage
 from agent.observe import estimate_inputs
 
 log = structlog.get_logger("gpubid.estimate")
@@ -42,7 +43,7 @@ TaskFigures = Mapping[str, Usd]
 class TaskEstimates:
     """The last estimates of one task of each array that needs one."""
 
-    def __init__(self, clock: Clock, spawn: Spawn, ledger: Path, markets: Iterable[str]) -> None:
+    def __init__(self, clock: Clock, spawn: Spawn, ledger: Path | Storage, markets: Iterable[str]) -> None:
         """Read prices and interruptions from the file of `ledger`; start tasks with `spawn`."""
         self._clock = clock
         self._spawn = spawn

@@ -17,6 +17,7 @@ import aiohttp
 from agent.app import App
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits
+from agent.ledger.server_address import ServerAddress
 from agent.outside import Outside
 from tests.support.scene import FLEET, KEY, strategies, work
 
@@ -58,6 +59,7 @@ async def run(told: dict[str, Any]) -> int:
         ledger=Path(told["ledger"]),
         listen=Listen("127.0.0.1", 0),
         strategies=None,
+        ledger_server=ServerAddress(*told["server"]) if told["server"] else None,
     )
     ids = random.Random(told["ids"])
     async with aiohttp.ClientSession(told["control_url"]) as control:

@@ -8,6 +8,10 @@ import pytest
 from agent.clock import SteppedClock
 from agent.ledger.store import Ledger
 from tests.ledger import values
+from tests.support import engines
+from tests.support.engines import database, engine
+
+__all__ = ["database", "engine"]
 
 
 @pytest.fixture
@@ -21,7 +25,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def ledger(path: Path, clock: SteppedClock) -> AsyncIterator[Ledger]:
-    opened = await Ledger.open(path, clock=clock)
+async def ledger(path: Path, clock: SteppedClock, engine: str) -> AsyncIterator[Ledger]:
+    del engine
+    opened = await Ledger.open(engines.place(path), clock=clock)
     yield opened
     await opened.close()

@@ -13,6 +13,7 @@ from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure
 from tests.ledger.values import NOW
+from tests.support import engines
 
 POOL = "RTX 4090 x1 up to $0.45/h"
 
@@ -24,7 +25,7 @@ def known(market: str, pool: str = POOL) -> Capacity:
 
 
 async def filled(path: Path) -> Ledger:
-    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    ledger = await Ledger.open(engines.place(path), clock=SteppedClock(NOW))
     async with ledger.transaction() as tx:
         for each in (known("vast"), known("runpod"), known("vast", "other")):
             tx.keep_capacity(each)
@@ -36,7 +37,7 @@ async def test_it_survives_a_restart(tmp_path: Path) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
     before = ledger.recollection()
     await ledger.close()
-    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SteppedClock(NOW))
+    ledger = await Ledger.open(engines.place(tmp_path / "ledger.sqlite"), clock=SteppedClock(NOW))
     assert ledger.recollection().capacity == before.capacity
     assert [(each.market, each.pool) for each in before.capacity] == [
         ("runpod", POOL),
@@ -72,7 +73,7 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
         assert (event.kind, event.reason_code) == ("operator.ordered", "reset")
         assert event.reason.endswith("(user me)")
         await ledger.close()
-        ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SteppedClock(NOW))
+        ledger = await Ledger.open(engines.place(tmp_path / "ledger.sqlite"), clock=SteppedClock(NOW))
     await ledger.close()
 
 

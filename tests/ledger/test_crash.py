@@ -11,6 +11,8 @@ from agent.ledger.file import ledger_check
 from agent.ledger.store import Ledger
 from tests.support import launch
 
+pytestmark = pytest.mark.only_sqlite
+
 ROOT = Path(__file__).parents[2]
 STATEMENTS = 6  # BEGIN, the four of the transaction and COMMIT
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.spend_rows import SpendEntry
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, heard, intent, lease
+from tests.support import engines
 
 few = st.integers(0, 3)
 moves = st.one_of(
@@ -108,7 +110,7 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
 
 async def assert_memory_is_the_file(path: Path, batches: list[list[tuple[Any, ...]]]) -> None:
     clock = SteppedClock(NOW)
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     try:
         for batch in batches:
             try:
@@ -137,6 +139,7 @@ def test_the_memory_always_equals_the_file(batches: list[list[tuple[Any, ...]]])
         asyncio.run(assert_memory_is_the_file(Path(folder) / "ledger.sqlite", batches))
 
 
+@pytest.mark.only_sqlite
 async def test_quiet_cycles_cost_no_sql_and_hand_out_one_object(ledger: Ledger, clock: SteppedClock) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
@@ -173,7 +176,7 @@ async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(pa
         OperatorHold(Word.KILL, EVERYTHING, NOW, "a kill by me"),
         OperatorHold(Word.LOCK, of_market("vast"), NOW, "me"),
     )
-    first = await Ledger.open(path, clock=clock)
+    first = await Ledger.open(engines.place(path), clock=clock)
     async with first.transaction() as tx:
         for each in (*kept, OperatorHold(Word.PAUSE, of_market("vast"), NOW, "me", NOW + dt.timedelta(days=1))):
             tx.add_expiring(each)
@@ -181,7 +184,7 @@ async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(pa
     await first.tidy()
     assert first.recollection().holds == kept
     await first.close()
-    again = await Ledger.open(path, clock=clock)
+    again = await Ledger.open(engines.place(path), clock=clock)
     assert again.recollection().holds == kept
     await again.close()
 
@@ -210,7 +213,7 @@ async def test_what_was_handed_out_does_not_change(ledger: Ledger) -> None:
 
 async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path: Path) -> None:
     clock = SteppedClock(NOW)
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     place = Slot("w", 0)
     for number, market, hours in ((1, "vast", 1), (2, "runpod", 3), (3, "vast", 2)):
         held = lease(number, market=market, instance_id=f"i{number}", slot=place, has_run=True)
@@ -220,7 +223,7 @@ async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path
             tx.update_lease(ended)
     assert ledger.recollection().left == {place: "runpod"}
     await ledger.close()
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     assert ledger.recollection().left == {place: "runpod"}
     assert ledger.recollection().vacated == {place: NOW + dt.timedelta(hours=3)}
     await ledger.close()
@@ -228,7 +231,7 @@ async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path
 
 async def test_a_slot_remembers_what_all_its_leases_cost(path: Path) -> None:
     clock = SteppedClock(NOW)
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     place, day = Slot("w", 7), NOW.date()
     for number, hours in ((1, 0), (2, 5)):
         held = lease(number, instance_id=f"i{number}", slot=place, opened_at=NOW + dt.timedelta(hours=hours))
@@ -242,7 +245,7 @@ async def test_a_slot_remembers_what_all_its_leases_cost(path: Path) -> None:
     account = TaskAccount(NOW, Usd(223))
     assert ledger.recollection().tasks == {place: account}
     await ledger.close()
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     assert ledger.recollection().tasks == {place: account}
     await ledger.close()
 
@@ -253,7 +256,7 @@ async def test_figures_of_open_leases_are_never_forgotten_for_those_of_ended_one
         return GuardFigures(f"lease-{number}", Slot("w", number), "vast", "h", 1, 1, at)
 
     clock = SteppedClock(NOW)
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     most = guard_rows.MOST_GUARD_FIGURES
     held = [lease(number, lease_id=f"lease-{number}", slot=Slot("w", number)) for number in range(most + 5)]
     async with ledger.transaction() as tx:
@@ -264,7 +267,7 @@ async def test_figures_of_open_leases_are_never_forgotten_for_those_of_ended_one
     kept = {f"lease-{number}" for number in [*range(most + 5), *range(most + 10, 2 * most + 10)]}
     assert set(ledger.recollection().guard_figures) == kept
     await ledger.close()
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     assert set(ledger.recollection().guard_figures) == kept
     async with ledger.transaction() as tx:
         tx.update_lease(msgspec.structs.replace(held[0], state=LeaseState.ENDED, ended_at=NOW))
@@ -278,7 +281,7 @@ async def test_checks_of_open_leases_and_the_last_of_ended_ones_are_remembered(p
         at = NOW + dt.timedelta(seconds=number)
         return HostCheck(f"lease-{number}", "vast", f"h{number}", "", GpuModel("RTX 4090"), 1, 80.0, at, 100.0)
 
-    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    ledger = await Ledger.open(engines.place(path), clock=SteppedClock(NOW))
     most = guard_rows.MOST_CHECKS
     async with ledger.transaction() as tx:
         tx.open_lease(lease(0, lease_id="lease-0", slot=Slot("w", 0)))
@@ -287,7 +290,7 @@ async def test_checks_of_open_leases_and_the_last_of_ended_ones_are_remembered(p
     kept = {f"lease-{number}" for number in [0, *range(5, most + 5)]}
     assert set(ledger.recollection().host_checks) == kept
     await ledger.close()
-    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    ledger = await Ledger.open(engines.place(path), clock=SteppedClock(NOW))
     assert set(ledger.recollection().host_checks) == kept
     reader = await ledger.reader()
     assert {each.lease_id for each in await reader.host_checks()} == kept

@@ -24,6 +24,8 @@ from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
 from tests.ledger.values import NOW, lease
 
+pytestmark = pytest.mark.only_sqlite
+
 PRESENT = schema.REVISION
 FOLLOWING = f"{int(PRESENT) + 1:04}"
 NEXT = '''

@@ -26,6 +26,8 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, lease
 
+pytestmark = pytest.mark.only_sqlite
+
 HOLD = """
 import asyncio, datetime, sys
 from pathlib import Path

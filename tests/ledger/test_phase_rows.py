@@ -1,8 +1,6 @@
 """The ledger keeps paid = loading + restoring + useful + lost: SQLite itself refuses anything else."""
 
 import datetime as dt
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.paid_time import Phases
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW
+from tests.support import engines
 
 DAY = NOW.date()
 micros = st.integers(0, 90_000_000_000)
@@ -23,8 +22,7 @@ parts = st.builds(
 
 
 def rows(path: Path) -> list[tuple[int, ...]]:
-    with closing(sqlite3.connect(path)) as raw:
-        return raw.execute("SELECT paid, loading, restoring, useful, lost FROM phases ORDER BY day").fetchall()
+    return engines.rows(path, "SELECT paid, loading, restoring, useful, lost FROM phases ORDER BY day")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
@@ -33,7 +31,7 @@ async def test_whatever_is_told_the_parts_are_the_whole(
     tmp_path_factory: pytest.TempPathFactory, told: list[Phases]
 ) -> None:
     path = tmp_path_factory.mktemp("phases") / "ledger.sqlite"
-    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    ledger = await Ledger.open(engines.place(path), clock=SteppedClock(NOW))
     for part in told:
         async with ledger.transaction() as tx:
             tx.add_phases(Tenure.INTERRUPTIBLE, part)

@@ -17,6 +17,7 @@ from agent.domain.money import UsdPerHour
 from agent.ledger.store import Ledger
 from agent.ledger.tables import price_history
 from tests.ledger.values import NOW, sample
+from tests.support import engines
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -40,10 +41,10 @@ async def test_only_changes_are_kept(ledger: Ledger) -> None:
 
 async def test_what_was_kept_last_is_known_after_a_restart(path: Path, clock: SteppedClock) -> None:
     for minute, ask in enumerate([300, 300, 310, 310]):
-        ledger = await Ledger.open(path, clock=clock)
+        ledger = await Ledger.open(engines.place(path), clock=clock)
         await observe(ledger, sample(ask, at=NOW + minute * MINUTE))
         await ledger.close()
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     assert await kept(ledger) == [(300, 150_000), (310, 150_000)]
     await ledger.close()
 
@@ -104,7 +105,7 @@ observed = st.tuples(st.integers(0, 40 * 24 * 60), st.integers(0, 2), st.none() 
 async def assert_rolled_alike(path: Path, seen: list[tuple[int, int, int | None]], tidies: list[int]) -> None:
     """Observe and tidy in order of time, then compare the hours with sums made by hand."""
     clock = SteppedClock(NOW)
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     raw: list[PriceSample] = []
     last: dict[str, PriceSample] = {}
     steps = sorted(

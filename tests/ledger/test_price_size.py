@@ -1,6 +1,10 @@
 """A year of prices at the quota stays under half a gigabyte."""
 
+import pytest
+
 from tests.ledger import price_size
+
+pytestmark = pytest.mark.only_sqlite
 
 
 def test_a_year_at_the_quota_stays_under_500_megabytes() -> None:

@@ -24,6 +24,7 @@ from agent.ledger.tables import decisions
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, intent, lease, sample
+from tests.support import engines
 
 HOUR = dt.timedelta(hours=1)
 
@@ -129,7 +130,7 @@ async def test_prices_narrow_by_market_model_host_and_time(ledger: Ledger) -> No
 
 
 async def test_a_reader_sees_each_commit_and_cannot_write(ledger: Ledger, path: Path) -> None:
-    other = await reader.open_reader(path)
+    other = await reader.open_reader(engines.place(path))
     assert await other.leases() == []
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
@@ -143,12 +144,12 @@ async def test_a_reader_sees_each_commit_and_cannot_write(ledger: Ledger, path: 
 
 
 async def test_a_reader_of_a_closed_ledger(path: Path, clock: SteppedClock) -> None:
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
     known = ledger.recollection()
     await ledger.close()
-    other = await reader.open_reader(path)
+    other = await reader.open_reader(engines.place(path))
     assert await other.recollection(NOW) == known
     assert (await other.meta())["fleet_id"] == ledger.fleet_id
     await other.close()
@@ -167,6 +168,7 @@ async def test_old_leases_and_intents_are_found_by_name_beyond_the_limit(ledger:
     assert [held.intent_id for held in await reading.intents(ids=["n0"])] == ["n0"]
 
 
+@pytest.mark.only_sqlite
 async def test_the_last_decision_of_named_slots_is_found_by_its_index(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         for number in range(12):
@@ -177,6 +179,6 @@ async def test_the_last_decision_of_named_slots_is_found_by_its_index(ledger: Le
     named = [Slot("train", 1), Slot("serve", 3), Slot("nobody", 0), Slot("train", 9)]
     assert await reading.decisions(named) == [made for made in every if made.slot in named] != []
     assert await reading.decisions([]) == []
-    query = decisions.last_of(named).compile(ledger._wire._engine, compile_kwargs={"literal_binds": True})
+    query = decisions.last_of(named).compile(ledger._wire._connection, compile_kwargs={"literal_binds": True})
     steps = await reading._wire.run(lambda link: link.execute(sa.text(f"EXPLAIN QUERY PLAN {query}")).fetchall())
     assert not any("SCAN decisions" in str(step) for step in steps), steps

@@ -11,6 +11,8 @@ import pytest
 from tests.support import programs
 from tests.support.programs import LIVE, Market, gpubid, until
 
+pytestmark = pytest.mark.only_sqlite
+
 
 async def _count(market: Market, count: int) -> bool:
     return len(await market.billing()) == count

@@ -1,7 +1,5 @@
 """Outbids lie in the ledger with the record of their host, survive a restart, and end with it or with their steps."""
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,12 +14,13 @@ from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure
 from tests.ledger.values import NOW
+from tests.support import engines
 
 TIMID = Outbids.one(0.0, 0.01)
 
 
 async def opened(path: Path, now: timedelta = timedelta(0)) -> Ledger:
-    return await Ledger.open(path, clock=SteppedClock(NOW + now))
+    return await Ledger.open(engines.place(path), clock=SteppedClock(NOW + now))
 
 
 async def filled(path: Path) -> Ledger:
@@ -71,9 +70,7 @@ async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
 
 async def test_counts_by_other_steps_are_dropped_and_all_else_of_the_host_stays(path: Path) -> None:
     await (await filled(path)).close()
-    with closing(sqlite3.connect(path)) as raw:
-        raw.execute("""UPDATE hosts SET outbids = '{"ours": [3.0], "rivals": [3.0], "steps": [0.0]}'""")
-        raw.commit()
+    engines.execute(path, """UPDATE hosts SET outbids = '{"ours": [3.0], "rivals": [3.0], "steps": [0.0]}'""")
     ledger = await opened(path)
     kept = ledger.recollection().hosts_on("vast")["h1"]
     assert (kept.outbids, kept.market_losses) == (Outbids(), 2.0)

@@ -40,11 +40,16 @@ from agent.ledger.tables import (
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger import values
+from tests.support import engines
 
 
-@pytest.fixture(scope="module")
-def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Connection]:
+@pytest.fixture(scope="module", params=engines.PLAYED)
+def link(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[sa.Connection]:
     path: Path = tmp_path_factory.mktemp("round") / "ledger.sqlite"
+    if request.param == "postgresql":
+        with engines.plain_connection(request.getfixturevalue("database")) as opened:
+            yield opened
+        return
     migrate.prepare(path)
     engine = connection.engine(path, "rw")
     with engine.connect() as opened:

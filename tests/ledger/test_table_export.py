@@ -20,6 +20,8 @@ from agent.ledger.store import Ledger
 from agent.ledger.tables import schema
 from tests.ledger.values import NOW, lease
 
+pytestmark = pytest.mark.only_sqlite
+
 EVIL = '=HYPERLINK("http://x";"y")'
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import sqlalchemy as sa
 
 from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
@@ -19,7 +18,6 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Hold, Reason
-from agent.ledger.file import connection
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions, intent_rows
@@ -27,10 +25,13 @@ from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.spend_rows import SpendEntry, SpendKey
 from agent.ledger.transaction import Transaction
 from tests.ledger.values import NOW, heard, intent, lease
+from tests.support import engines
+
+pytestmark = pytest.mark.both_engines
 
 
 async def test_what_is_written_together_is_read_together_after_reopening(path: Path, clock: SteppedClock) -> None:
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     async with ledger.transaction() as tx:
         tx.record_intent(intent())
         sent = tx.advance_intent("n1", IntentState.SENT, at=NOW)
@@ -44,7 +45,7 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
     assert sent.sent_at == NOW
     before = ledger.recollection()
     await ledger.close()
-    again = await Ledger.open(path, clock=clock)
+    again = await Ledger.open(engines.place(path), clock=clock)
     assert again.recollection() == before
     assert before.leases == (lease(),)
     assert before.intents == (sent,)
@@ -109,22 +110,20 @@ async def test_one_open_paying_intent_per_slot(ledger: Ledger, paying: IntentKin
 
 
 @pytest.mark.parametrize("state", [IntentState.RECORDED, IntentState.SENT, IntentState.IN_DOUBT])
-async def test_sqlite_itself_refuses_a_second_open_paying_intent(
-    ledger: Ledger, path: Path, state: IntentState
-) -> None:
-    del ledger  # it made the tables
-    engine = connection.engine(path, "rw")
+async def test_the_engine_itself_refuses_a_second_open_paying_intent(path: Path, state: IntentState) -> None:
     slot = Slot("train", 1)
-    try:
-        with engine.connect() as link, link.begin():
-            link.execute(intent_rows.RECORDED, [intent_rows.row(intent(1, slot=slot, state=state))])
-            link.execute(intent_rows.RECORDED, [intent_rows.row(intent(2, slot=slot, kind=IntentKind.PAUSE))])
-            done = intent(3, slot=slot, state=IntentState.VOID, resolved_at=NOW)
-            link.execute(intent_rows.RECORDED, [intent_rows.row(done)])
-            with pytest.raises(sa.exc.IntegrityError, match="UNIQUE"):
-                link.execute(intent_rows.RECORDED, [intent_rows.row(intent(4, slot=slot, kind=IntentKind.RESUME))])
-    finally:
-        engine.dispose()
+    first = [
+        intent_rows.row(intent(1, slot=slot, state=state)),
+        intent_rows.row(intent(2, slot=slot, kind=IntentKind.PAUSE)),
+        intent_rows.row(intent(3, slot=slot, state=IntentState.VOID, resolved_at=NOW)),
+    ]
+    with engines.written(path) as wire:
+        await wire.run(lambda link: link.execute(intent_rows.RECORDED, first).close())
+        second = intent_rows.row(intent(4, slot=slot, kind=IntentKind.RESUME))
+        with pytest.raises(LedgerError) as refused:
+            await wire.run(lambda link: link.execute(intent_rows.RECORDED, [second]).close())
+        await wire.close()
+    assert refused.value.code is Code.CONFLICT
 
 
 async def test_an_intent_moves_only_as_its_table_allows(ledger: Ledger) -> None:
@@ -284,12 +283,12 @@ async def test_a_decision_is_kept_when_it_is_another(path: Path, clock: SteppedC
     def hold(code: str, sentence: str, digest: str = "d1") -> decisions.RecordedDecision:
         return decisions.recorded(Hold(slot, Reason(code, sentence)), NOW, strategy="patient", params_digest=digest)
 
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     async with ledger.transaction() as tx:
         assert tx.record_decision(hold("running", "runs at $0.20"))
         assert not tx.record_decision(hold("running", "runs at $0.21"))
     await ledger.close()
-    ledger = await Ledger.open(path, clock=clock)
+    ledger = await Ledger.open(engines.place(path), clock=clock)
     async with ledger.transaction() as tx:
         assert not tx.record_decision(hold("running", "runs at $0.22"))
         assert tx.record_decision(hold("waiting", "waits"))
@@ -328,6 +327,7 @@ async def test_a_cancelled_caller_leaves_memory_and_file_agreed(ledger: Ledger) 
     assert 0 < len(ledger.recollection().leases) < 30
 
 
+@pytest.mark.only_sqlite
 async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     held: Lease = lease()
     async with ledger.transaction() as tx:

@@ -18,6 +18,8 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease
 
+pytestmark = pytest.mark.only_sqlite
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
@@ -137,9 +139,9 @@ async def test_what_was_decided_on_a_memory_that_may_be_stale_is_decided_again(
     ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock)
     run, failures = ledger._wire.run, [True, True]
 
-    async def unanswered(work: Any, *then: Any) -> Any:
+    async def unanswered(work: Any, *then: Any, **words: Any) -> Any:
         if not failures:
-            return await run(work, *then)
+            return await run(work, *then, **words)
         if failures.pop() and failures:
             await run(work)
         raise LedgerError(Code.UNWRITABLE, "no answer")

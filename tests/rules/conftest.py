@@ -4,6 +4,10 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.support.engines import database, engine
+
+__all__ = ["database", "engine"]
+
 IS_SEARCH = "GPUBID_RANDOM" in os.environ
 
 settings.register_profile(

@@ -137,10 +137,10 @@ def test_a_reload_in_the_middle_of_a_turn_counts_from_the_next_one_on(seed: int)
         world.app.reload(first, strategies())
         wire, transact = world.app.ledger._wire, world.app.ledger._wire._transact
 
-        def reload_beside(work: Callable[[sa.Connection], Any]) -> Any:
+        def reload_beside(work: Callable[[sa.Connection], Any], **words: Any) -> Any:
             wire._transact = transact  # type: ignore[method-assign]
             world.app.reload(second, strategies())
-            return transact(work)
+            return transact(work, **words)
 
         wire._transact = reload_beside  # type: ignore[method-assign]
         await world.cycle(minutes=5)

@@ -1,6 +1,7 @@
 """Rule 13: when the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
 
-SQLite itself refuses: the writer's connection is set to read only, as a full or failed disk would leave it.
+The engine itself refuses: SQLite's connection is set to read only, as a full or failed disk would leave it; on a server
+each write fails as on its full disk.
 """
 
 import dataclasses
@@ -20,13 +21,16 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
-from tests.support import full_disk, spending
+from tests.support import engines, full_disk, spending
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
 
 async def let_write(world: Rehearsed, *, may: bool) -> None:
     """Let the ledger be written, or not."""
+    if engines.server(world.config.ledger) is not None:
+        engines.let_write(world.config.ledger, may=may)
+        return
     wire = world.app.ledger._wire
 
     def switch() -> None:
@@ -105,6 +109,7 @@ def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
     play(story, seed=seed)
 
 
+@pytest.mark.only_sqlite
 @given(seed=seeds, verb=st.sampled_from(["kill", "done", "pause"]))
 def test_what_a_person_ends_on_a_full_disk_stays_ended(seed: int, verb: str) -> None:
     """The first commit fails and frees the ballast: the hold must be written after that."""

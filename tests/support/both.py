@@ -29,6 +29,7 @@ from agent.simulator.market_model import Charge, Contract
 from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Pod
 from agent.simulator.vast.world import World
+from tests.support import engines
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, HOURS_POLL, KEY, START, STILL, strategies
 from tests.support.steered import Simulator
@@ -178,6 +179,7 @@ async def both(  # noqa: PLR0913 - each has a default
         listen=Listen("127.0.0.1", 0),
         strategies=None,
         log_bytes=log_bytes,
+        ledger_server=engines.server(directory / "ledger.sqlite"),
     )
     world = Both(simulator, clock, config, is_wired=is_wired)
     try:

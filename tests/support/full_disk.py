@@ -15,13 +15,13 @@ def fill(world: Rehearsed) -> None:
     assert ballast.exists()
     transact, is_full = wire._transact, True
 
-    def on_a_full_disk(work: Callable[[sa.Connection], Any]) -> Any:
+    def on_a_full_disk(work: Callable[[sa.Connection], Any], **words: Any) -> Any:
         nonlocal is_full
         is_full = is_full and ballast.exists()
         assert wire._connection is not None
         driver = wire._connection.connection.driver_connection
         assert driver is not None
         driver.execute(f"PRAGMA query_only = {'ON' if is_full else 'OFF'}")
-        return transact(work)
+        return transact(work, **words)
 
     wire._transact = on_a_full_disk  # type: ignore[method-assign]

@@ -1,6 +1,7 @@
 """The program as a separate process, started on the ledger of a rehearsed world and killed at a given step."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles
     assert not world.is_open
     told = {
         "ledger": str(world.config.ledger),
+        "server": dataclasses.astuple(world.config.ledger_server)[:2] if world.config.ledger_server else None,
         "slots": world.scene.workloads[0].slots,
         "image_gb": world.scene.workloads[0].image_gb,
         "ssh_keys": world.scene.workloads[0].ssh_keys,

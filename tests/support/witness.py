@@ -1,9 +1,7 @@
 """The witness: it reads the ledger file at the moment at which an order reaches the market."""
 
-import contextlib
 import dataclasses
 import re
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from agent.markets import labels
 from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.market_model import Contract
 from agent.simulator.vast.world import World
+from tests.support import engines
 from tests.support.in_process import Answering
 from tests.support.scene import FLEET
 
@@ -59,9 +58,8 @@ class Witness:
     def _look(self, method: str, route: str, number: int, body: Any) -> None:
         """Read the ledger file at the moment at which an order arrives."""
         order = Order(self._now(), method, route, number, _kind(method, route, body))
-        with contextlib.closing(sqlite3.connect(f"file:{self._ledger}?mode=ro", uri=True)) as ledger:
-            query = _SENT_RENT if route == "asks" else _SENT
-            sent = [row[0] for row in ledger.execute(query, (str(number), order.kind.value))]
+        query = _SENT_RENT if route == "asks" else _SENT
+        sent = [row[0] for row in engines.rows(self._ledger, query, str(number), order.kind.value)]
         if route == "asks":
             label = labels.parse(str(body.get("label") or ""))
             sent = [each for each in sent if label is not None and each == label.intent_id]

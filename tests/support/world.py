@@ -39,7 +39,7 @@ from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.vast.world import World
-from tests.support import bucket_calls, loop
+from tests.support import bucket_calls, engines, loop
 from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
@@ -118,6 +118,7 @@ class Rehearsed:
             recording_bytes=scene.recording_bytes,
             log_bytes=scene.log_bytes,
             fronts=scene.fronts,
+            ledger_server=engines.server(directory / "ledger.sqlite"),
         )
         self._witness = Witness(self.config.ledger, self.market, self.clock.time)
         api = self.simulator.api
@@ -231,9 +232,11 @@ class Rehearsed:
     async def spend(self) -> float:
         """Return the ledger's spend in dollars, including the cost of open leases since the last metering."""
         # The judge asks after every cycle. Through the program's own reader this took a twentieth of the time.
-        if self._file is None:
-            self._file = sqlite3.connect(f"file:{self.config.ledger}?mode=ro", uri=True)
-        (counted,) = self._file.execute(SPENT_MICROS).fetchone()
+        if self.config.ledger_server is not None:
+            ((counted,),) = engines.rows(self.config.ledger, SPENT_MICROS)
+        else:
+            self._file = self._file or sqlite3.connect(f"file:{self.config.ledger}?mode=ro", uri=True)
+            (counted,) = self._file.execute(SPENT_MICROS).fetchone()
         return float(counted) / MICROS + meter.outstanding(self.leases(), self.clock.now()).dollars
 
     @property
@@ -319,13 +322,11 @@ class Rehearsed:
 
     def refuse_rows(self, table: str) -> None:
         """Let the ledger refuse every new row of a table from now on, as a full disk would."""
-        with contextlib.closing(sqlite3.connect(self.config.ledger)) as ledger:
-            ledger.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END")
+        engines.refuse_rows(self.config.ledger, table)
 
     def accept_rows(self) -> None:
         """Let the ledger accept new rows again."""
-        with contextlib.closing(sqlite3.connect(self.config.ledger)) as ledger:
-            ledger.execute("DROP TRIGGER full")
+        engines.accept_rows(self.config.ledger)
 
     async def check(self) -> None:
         """Refuse a world that the rules do not allow.

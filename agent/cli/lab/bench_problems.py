@@ -121,6 +121,8 @@ def _recorded(options: Options) -> "Problem":
 
     settings = session.read(own_strategies.configuration(options.config))[0]
     work = _workload(options.config, options.workload or settings.workloads[0].name)
+    if settings.ledger_server is not None and options.ledger is None:
+        exits.stop(exits.BAD_INPUT, ["--ledger: the ledger is on a server, and a bench reads a file; name one"])
     problem = recorded_problem.RecordedProblem(options.ledger or settings.ledger, work, settings.limits, options.hours)
     try:
         problem.cases()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.shared import ask as questions
-from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
+from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, order_text
 from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
@@ -104,7 +104,7 @@ def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.B
 
 
 def _has_nothing(config: "Config") -> bool:
-    return session.is_missing(config.ledger) and not daemon_socket.may_ask(config)
+    return ledger_access.is_missing(config) and not daemon_socket.may_ask(config)
 
 
 async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.ordering import confirmation, kill_by_label, kill_progress, order_sending
-from agent.cli.shared import completion, daemon_socket, exits, last_good, order_text, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -114,7 +114,7 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     answer = await order_sending.answer_of_daemon(LIFT, config)
     if answer is not None:
         return _shown(answer)
-    session.must_own(config.ledger)
+    ledger_access.must_own(config)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
@@ -165,11 +165,11 @@ def _here(
     from agent.systemd import CredentialError
 
     try:
-        if session.is_missing(config.ledger):
+        if ledger_access.is_missing(config):
             for each in () if named.markets else config.markets:
                 session.secret(each)
             return kill_by_label.without_ledger(config, named, progress, _missing(config), wait=wait)
-        if not session.may_write(config.ledger):
+        if config.ledger_server is None and not session.may_write(config.ledger):
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
         return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
     except LedgerError as error:
@@ -186,7 +186,7 @@ def _refuse_missing(file: Path, target: str, *, lift: bool) -> None:
     if isinstance(read, last_good.Broken):
         return
     config = read[0]
-    if session.is_missing(config.ledger) and not daemon_socket.may_ask(config):
+    if ledger_access.is_missing(config) and not daemon_socket.may_ask(config):
         names = ", ".join(work.name for work in config.workloads)
         why = f"nothing holds {target!r}" if lift else f"no lease of {target!r} is known; workloads: {names}"
         exits.stop(exits.BAD_INPUT, [f"{_missing(config).sentence}, so {why}"])

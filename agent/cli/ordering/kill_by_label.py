@@ -32,6 +32,9 @@ UNUSABLE = frozenset(
         Code.FLEET_MISMATCH,
         Code.CONFLICT,
         Code.BAD_TRANSITION,
+        Code.UNREACHABLE,
+        Code.NO_DRIVER,
+        Code.MOVED,
     }
 )
 """Errors of a ledger that must not prevent a kill."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent.cli.ordering import confirmation
-from agent.cli.shared import daemon_socket, exits, last_good, order_text, session
+from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, 
     from agent.web import operator_socket
 
     given.is_here = True
-    session.must_own(config.ledger)
+    ledger_access.must_own(config)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, frontier, session
+from agent.cli.shared import ask, completion, exits, frontier, ledger_access, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -133,7 +133,7 @@ def _found(
     now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     work = None if workload is None else named[workload]
-    ledger = settings.ledger if settings is not None else None
+    ledger = ledger_access.place_of(settings) if settings is not None else None
     try:
         measured = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
         table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, measured), given)

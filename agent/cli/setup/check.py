@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.setup import bucket_claims
-from agent.cli.shared import daemon_socket, exits, session
+from agent.cli.shared import daemon_socket, exits, ledger_access, session
 from agent.config import exposure, lint
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
@@ -42,7 +42,7 @@ def check(
         "markets": {market.name: _market(market.simulated, spend=market.may_spend) for market in settings.markets},
         "workloads": {work.name: {"slots": work.slots, "strategy": work.strategy} for work in settings.workloads},
         "strategies": {name: one.digest for name, one in sorted(tuned.items())},
-        "ledger": str(settings.ledger),
+        "ledger": str(settings.ledger) if settings.ledger_server is None else settings.ledger_server.shown,
     }
     summary["warnings"] = _warnings(settings)
     claimed = asyncio.run(bucket_claims.of_others(settings))
@@ -99,7 +99,7 @@ def _known(config: "Config") -> lint.Known:
     from agent.ledger.ledger_errors import LedgerError
 
     now = SystemClock().now()
-    if not session.may_read(config.ledger) or not config.ledger.exists():
+    if not ledger_access.may_read(config) or ledger_access.is_missing(config):
         return lint.Known(now)
     try:
         return asyncio.run(_recorded(config, now))
@@ -111,7 +111,7 @@ def _known(config: "Config") -> lint.Known:
 async def _recorded(config: "Config", now: datetime) -> lint.Known:
     from agent.ledger.reader import open_reader
 
-    reader = await open_reader(config.ledger)
+    reader = await open_reader(ledger_access.place_of(config))
     try:
         hours = await reader.price_hours(since=now - PRICES_OF)
         samples = await reader.prices(since=now - PRICES_OF)
@@ -133,7 +133,7 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
     """Return the effects of loading the file on the ledger's leases, under the caps of the running daemon."""
     from agent.ledger.ledger_errors import LedgerError
 
-    if session.may_read(config.ledger) and not config.ledger.exists():
+    if ledger_access.is_missing(config):
         return ()
     try:
         return asyncio.run(_found(config))
@@ -162,7 +162,7 @@ async def _holdings(config: "Config", *, from_daemon: bool) -> "Holdings":
 
     if from_daemon:
         return holdings.decoded(await daemon_socket.get(config, "/holdings"))
-    reader = await open_reader(config.ledger)
+    reader = await open_reader(ledger_access.place_of(config))
     try:
         now = SystemClock().now()
         return holdings.of(await reader.recollection(now), now)

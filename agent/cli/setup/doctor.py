@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.cli.setup import doctor_buckets, doctor_checks, doctor_keys
-from agent.cli.shared import exits, last_good, session
+from agent.cli.setup import doctor_buckets, doctor_checks, doctor_keys, doctor_server
+from agent.cli.shared import exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -84,6 +84,7 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
     lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
     lines += await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
+    lines += await asyncio.to_thread(doctor_server.server, config)
     lines += [*await doctor_keys.keys(config), *await doctor_checks.daemon(config)]
     if session.is_service(config.file):
         lines += await doctor_checks.units()
@@ -95,10 +96,10 @@ async def _accounts(config: "Config") -> dict[str, str]:
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
-    if not session.may_read(config.ledger):
+    if not ledger_access.may_read(config):
         return {}
     try:
-        reader = await open_reader(config.ledger)
+        reader = await open_reader(ledger_access.place_of(config))
     except LedgerError:
         return {}
     try:

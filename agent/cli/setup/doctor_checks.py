@@ -178,11 +178,13 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def ledger(config: "Config | Place", now: datetime) -> list[Line]:
-    """Check the ledger: whether it exists, is readable, undamaged and backed up."""
+    """Check the ledger's file: whether it exists, is readable, undamaged and backed up. One on a server has no file."""
     from agent.ledger.file import ledger_check, sidecar
     from agent.ledger.ledger_errors import LedgerError
 
     file = config.ledger
+    if config.ledger_server is not None:
+        return []
     if not session.may_read(file):
         fix = "run this as root or as the daemon's user"
         return [Line("ledger", Verdict.WARN, f"{file} may not be read by this user: not checked", fix)]

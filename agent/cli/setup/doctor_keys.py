@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.cli.setup.doctor_checks import Line, Verdict
-from agent.cli.shared import session
+from agent.cli.shared import ledger_access
 from agent.markets import registered_markets
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ async def _leases(config: "Config") -> "Sequence[Lease]":
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
-    if not session.may_read(config.ledger) or not config.ledger.exists():
+    if not ledger_access.may_read(config) or ledger_access.is_missing(config):
         return ()
     try:
-        reader = await open_reader(config.ledger)
+        reader = await open_reader(ledger_access.place_of(config))
     except LedgerError:
         return ()
     try:

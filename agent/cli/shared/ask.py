@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent.cli.shared import daemon_socket, exits, last_good, session
+from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -60,7 +60,7 @@ def refuse_unknown(workload: str, names: Sequence[str]) -> None:
 
 def daemon(config: "Config", route: str, query: daemon_socket.Query | None = None, *, first: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return the daemon's answer if `first`, or if the ledger may not be read; None means: read the file."""
-    if (first and daemon_socket.may_ask(config)) or not session.may_read(config.ledger):
+    if (first and daemon_socket.may_ask(config)) or not ledger_access.may_read(config):
         return asyncio.run(daemon_socket.get(config, route, query))
     return None
 
@@ -69,9 +69,10 @@ def ledger(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]
     """Return the result of a question on the ledger's file, or end with the ledger's message."""
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
+    from agent.systemd import CredentialError
 
     async def asked() -> T:
-        reader = await open_reader(config.ledger)
+        reader = await open_reader(ledger_access.place_of(config))
         try:
             return await question(reader)
         finally:
@@ -82,3 +83,5 @@ def ledger(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]
             return asyncio.run(asked())
     except LedgerError as error:
         exits.refused(error)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])

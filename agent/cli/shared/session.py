@@ -138,6 +138,17 @@ def named(name: str) -> str:
     return key
 
 
+def ledger_password(name: str, file: Path | None) -> str:
+    """Return the password of a ledger on a server. Logs never show it from here on.
+
+    Raises:
+        CredentialError: no usable password is found.
+    """
+    key = systemd.credential(name, file, os.environ)
+    REDACTOR.register(key)
+    return key
+
+
 def has_keys(config: Config) -> bool:
     """Return whether this process has every key that the configuration names."""
     try:
@@ -201,7 +212,15 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
                 urls[settings.name] = embedded[climate].simulator.url(settings.name)
         anew = frozenset(each.name for each in config.markets if each.is_simulated and embedded[each.simulated].is_anew)
         named, hidden = _named_while_running, REDACTOR.concealed
-        yield Outside(SystemClock(), _secret_while_running, urls, credential=named, anew=anew, concealed=hidden)
+        yield Outside(
+            SystemClock(),
+            _secret_while_running,
+            urls,
+            credential=named,
+            anew=anew,
+            ledger_password=ledger_password,
+            concealed=hidden,
+        )
 
 
 def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
@@ -248,13 +267,6 @@ def is_missing(file: Path) -> bool:
         return not file.exists()
     except PermissionError:
         return False
-
-
-def must_own(file: Path) -> None:
-    """End with a message if we may not write the ledger, because an order without a daemon is written there."""
-    if not may_write(file):
-        sentence = f"no daemon runs, and you may not write {file}; start the daemon, or run this as its user"
-        exits.stop(exits.FAILED, [sentence])
 
 
 def may_read(file: Path) -> bool:

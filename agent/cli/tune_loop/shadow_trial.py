@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from agent.cli.shared import session
+from agent.cli.shared import ledger_access, session
 from agent.cli.tune_loop import shadow_edit
 from agent.cli.tune_loop.loop import Loop, hours, now, workload_of, workloads_of
 
@@ -62,7 +62,7 @@ def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
     from agent.config.settings import Config
 
     settings: Config = session.read(loop.config)[0]
-    if session.may_read(settings.ledger) and not settings.ledger.exists():
+    if ledger_access.is_missing(settings):
         return None
     answer = shadow.shadows(loop.config, work)
     return next((row for row in answer["shadows"] if row["strategy"] == loop.name), None)

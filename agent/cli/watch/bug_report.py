@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli.setup import doctor, doctor_checks
-from agent.cli.shared import exits, session
+from agent.cli.shared import exits, ledger_access, session
 from agent.config.files import layers
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _know_secrets(config: "Config") -> None:
 
 def _of_daemon(config: "Config") -> Iterator[tuple[str, str]]:
     yield "metrics.txt", asyncio.run(_metrics(config))
-    if not session.may_read(config.ledger):
+    if not ledger_access.may_read(config):
         yield "events.json", "this user may not read the ledger: run this as root"
         return
     yield "events.json", asyncio.run(_events(config))
@@ -145,7 +145,7 @@ async def _events(config: "Config") -> str:
     from agent.web.reading import views
 
     try:
-        reader = await open_reader(config.ledger)
+        reader = await open_reader(ledger_access.place_of(config))
     except LedgerError as error:
         return error.sentence
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, daemon_socket, exits, last_good, login_keys, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, ledger_access, login_keys, session
 from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ async def _directly(config: "Config", question: "LogQuestion") -> dict[str, Any]
     from agent.web.reading import log_answers
 
     clock = SystemClock()
-    reader = await open_reader(config.ledger)
+    reader = await open_reader(ledger_access.place_of(config))
     try:
         now, meta = clock.now(), await reader.meta()
         place = (meta.get("fleet_id", ""), config.ledger, session.named, now)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, frontier, last_good, session
+from agent.cli.shared import ask, completion, frontier, last_good, ledger_access, session
 from agent.cli.watch import fleet
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _shown(
     if answer is not None:
         return dict(answer)
     seen = preview(settings, tuned)
-    has_none = session.may_read(settings.ledger) and not settings.ledger.exists()
+    has_none = ledger_access.is_missing(settings)
     decided, weighed, beside = ([], [], []) if has_none else ask.ledger(settings, _last)
     return views.explained(seen, decided, weighed, workload, beside)
 

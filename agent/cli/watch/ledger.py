@@ -1,4 +1,4 @@
-"""`gpubid ledger`: events, prices, backup, restore, verify. All but restore only read, also while the daemon runs."""
+"""`gpubid ledger`: events, prices, backup, restore, verify, move. All but restore and move only read."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, instants, last_good, session
-from agent.cli.watch import export
+from agent.cli.shared import ask, completion, exits, instants, last_good, ledger_access, session
+from agent.cli.watch import export, moved_ledger
 
 if TYPE_CHECKING:
+    from agent.config.market_place import Place
     from agent.config.settings import Config
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.reader import Reader
@@ -23,6 +24,7 @@ Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many 
 
 app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
 app.command()(export.export)
+app.command()(moved_ledger.move)
 
 
 @app.command()
@@ -147,6 +149,7 @@ def backup(
     from agent.ledger.file import backup as copies
 
     settings = last_good.place(config)
+    _refuse_on_server(settings)
     at = SystemClock().now()
     folder = to if to.is_dir() else None
     if keep and folder is None:
@@ -161,6 +164,13 @@ def backup(
         session.say(f"it has no logs of containers: copy {logs} too if you want to keep them")
     for old in _drop_old(folder, keep) if folder is not None and keep else ():
         session.say(f"{old} is deleted: {keep} newer ones are kept")
+
+
+def _refuse_on_server(settings: "Config | Place") -> None:
+    """End if the tables are on a server: its own tools back it up and restore it."""
+    if settings.ledger_server is not None:
+        sentence = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"
+        exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {sentence}"])
 
 
 def _drop_old(folder: Path, keep: int) -> list[Path]:
@@ -186,6 +196,7 @@ def restore(
     from agent.ledger.ledger_errors import LedgerError
 
     settings, _ = session.read(config)
+    _refuse_on_server(settings)
     try:
         settings.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         aside = restoring.restore(backup_file, settings.ledger, SystemClock().now(), replaces=replace)
@@ -207,6 +218,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     """Check the file, its references and its sums. Exit 3 if it is damaged, 1 if sums contradict each other."""
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
+    from agent.systemd import CredentialError
     from agent.web.reading import views
 
     settings = last_good.place(config)
@@ -214,13 +226,15 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         verifying.refuse_unreadable(settings.ledger)
     except LedgerError as error:
         exits.refused(error)
-    if not settings.ledger.exists():
+    if settings.ledger_server is None and not settings.ledger.exists():
         exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once (`gpubid run`)"])
     try:
         with session.waiting("checking the ledger"):
-            verification = verifying.verify(settings.ledger)
+            verification = ledger_access.place_of(settings).verify()
     except LedgerError as error:
         exits.refused(error)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
     if as_json:
         session.print_json(views.plain(asdict(verification)) | {"is_sound": verification.is_sound})
     else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.app import App
-from agent.cli.shared import exits, session
+from agent.cli.shared import exits, ledger_access, session
 from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.strategy import Tuned
@@ -35,7 +35,11 @@ def preview(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
 async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
     with tempfile.TemporaryDirectory(prefix="gpubid-plan-") as directory:
         copy = Path(directory) / "ledger.sqlite"
-        if config.ledger.exists():
+        if config.ledger_server is not None:
+            place = ledger_access.place_of(config)
+            await asyncio.to_thread(place.check_readable)
+            await asyncio.to_thread(place.copy, copy.with_name(copy.name + ".dry-run"))
+        elif config.ledger.exists():
             # Checked here, so that a refusal names the ledger and not the copy.
             ledger_check.refuse_unreadable(
                 config.ledger, ", or start the daemon, which answers the members of its group"

@@ -1,16 +1,9 @@
-"""One connection to the file, on its own thread, with every failure as a `LedgerError`.
+"""The way to a ledger's file: SQLite's settings, transactions and errors."""
 
-A whole transaction crosses to the thread once. The asynchronous driver crosses for each statement, so a transaction of
-five statements took four times as long (measured: 2.9 ms against 0.7 ms).
-"""
-
-import asyncio
 import functools
 import sqlite3
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -18,8 +11,6 @@ from sqlalchemy import event, exc
 from sqlalchemy.util import LRUCache
 
 from agent.ledger.ledger_errors import Code, LedgerError
-
-T = TypeVar("T")
 
 BUSY_MILLISECONDS = 5000
 """How long to wait for a reader's checkpoint of the log; only we have the writer's lock."""
@@ -109,116 +100,46 @@ def in_our_words(error: Exception, path: Path) -> LedgerError:
     )
 
 
-async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda: None) -> T:
-    """Return the result of a thread's work. Nothing stops a thread, so a cancellation is passed on after its end."""
-    cancelled: asyncio.CancelledError | None = None
-    while not future.done():
-        try:
-            await asyncio.shield(future)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except Exception:  # noqa: BLE001, S110 - raised again by result() below
-            pass
-    if future.exception() is None:
-        then()
-    if cancelled is not None:
-        raise cancelled
-    return future.result()
+class FileLink:
+    """The way to one file; mode is ro or rw."""
 
-
-class Wire:
-    """A connection that outlives single transactions; `run` may be called from one event loop at a time."""
+    errors = (sqlite3.Error,)
+    probe = sa.text("SELECT count(*) FROM sqlite_master")
 
     def __init__(self, path: Path, mode: str) -> None:
-        self.path = path
+        self._path = path
         self._engine = _engine(path, mode)
         self._begin = _begin_of(mode)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{mode}")
-        self._connection: sa.Connection | None = None
 
-    async def open(self) -> Self:
-        """Connect, and close the wire again if that fails."""
-        try:
-            await self.run(
-                lambda connection: connection.execute(sa.text("SELECT count(*) FROM sqlite_master")).scalar()
-            )
-        except LedgerError:
-            await self.close()
-            raise
-        return self
+    def connect(self) -> sa.Connection:
+        """Connect."""
+        return self._engine.connect()
 
-    async def run(self, work: Callable[[sa.Connection], T], then: Callable[[], None] = lambda: None) -> T:
-        """Run `work` in one transaction and return its result; call `then` after the commit.
-
-        A cancelled caller still waits for the end of the work, and `then` is still called. A commit cannot be undone,
-        and leaving it unattended would let the memory and the file differ.
-
-        Raises:
-            LedgerError: UNWRITABLE, CONFLICT or CORRUPT; then nothing of `work` is kept.
-        """
-        return await self._finish(lambda: self._transact(work), then)
-
-    async def read(self, query: sa.Executable, value_of: Callable[[Any], T]) -> list[T]:
-        """Return the rows of a query as values, made on the ledger's thread to keep the event loop free.
-
-        Errors of `value_of` are passed on unchanged.
-
-        Raises:
-            LedgerError: UNWRITABLE, CONFLICT or CORRUPT.
-        """
-        return await self._finish(lambda: [value_of(row) for row in self._transact(lambda link: rows(link, query))])
-
-    async def each(self, query: sa.Executable, see: Callable[..., None]) -> None:
-        """Call `see` with the columns of each row as it is read, on the ledger's thread; no row is kept.
-
-        Raises:
-            LedgerError: UNWRITABLE, CONFLICT or CORRUPT.
-        """
-
-        def work(link: sa.Connection) -> None:
-            for row in link.execute(query):
-                see(*row)
-
-        await self.run(work)
-
-    async def close(self) -> None:
-        """Disconnect and end the thread."""
-        await self._finish(self._disconnect)
-        self._thread.shutdown()
-
-    async def _finish(self, work: Callable[[], T], then: Callable[[], None] = lambda: None) -> T:
-        return await finished(asyncio.get_running_loop().run_in_executor(self._thread, work), then)
-
-    def _transact(self, work: Callable[[sa.Connection], T]) -> T:
-        try:
-            if self._connection is None:
-                self._connection = self._engine.connect()
-                # SQLAlchemy's transaction lasts as long as the connection and sends nothing. The real ones are begun
-                # and ended below: through SQLAlchemy that takes as long again as SQLite's own work.
-                self._connection.begin()
-            return self._transacted(self._connection, work)
-        except (exc.SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
-            raise in_our_words(error, self.path) from error
-
-    def _transacted(self, link: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
-        """Run `work` in one transaction of SQLite, which is rolled back whatever ends it before its commit."""
-        raw: Any = link.connection.driver_connection
+    def begin(self, raw: Any) -> None:  # noqa: ANN401 - the driver's own connection
+        """Begin a transaction; a writing one locks at once."""
         raw.execute(self._begin)
-        try:
-            result = work(link)
-            raw.commit()
-        except BaseException:
-            raw.rollback()
-            raise
-        return result
 
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    def commit(self, raw: Any, *, reads: bool) -> None:  # noqa: ANN401 - as above
+        """Commit it, to the disk."""
+        del reads
+        raw.commit()
+
+    def rollback(self, raw: Any) -> None:  # noqa: ANN401 - as above
+        """Drop it."""
+        raw.rollback()
+
+    def in_our_words(self, error: Exception) -> LedgerError:
+        """Return the ledger's error."""
+        return in_our_words(error, self._path)
+
+    def is_lost(self, error: LedgerError) -> bool:
+        """Return that the connection stays: the file is the same after every error."""
+        del error
+        return False
+
+    def sever(self) -> None:
+        """Do nothing: a local disk answers, or the machine hangs."""
+
+    def dispose(self) -> None:
+        """Forget the engine."""
         self._engine.dispose()
-
-
-def rows(connection: sa.Connection, query: sa.Executable) -> list[Any]:
-    """Return the rows of a query as mappings."""
-    return list(connection.execute(query).mappings())

@@ -5,11 +5,13 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.ledger.file import connection, migrate
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
+DAY = "date({} / 1000000, 'unixepoch')"
 _SHOWN = 20
 """The most listed findings of one kind: the next one would show nothing new."""
 
@@ -32,12 +34,12 @@ RULES: dict[str, str] = {
         WHERE spend.market <> leases.market""",
 }
 
-ACCOUNTS: dict[str, str] = {
+_ACCOUNTS: dict[str, str] = {
     "lease accrued before it opened": "SELECT lease_id FROM leases WHERE accrued_until < opened_at",
     "spend before its lease opened": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
-        WHERE spend.day < date(leases.opened_at / 1000000, 'unixepoch')""",
+        WHERE spend.day < {opened}""",
     "spend after its lease was accrued": """SELECT spend.lease_id FROM spend JOIN leases USING (lease_id)
-        WHERE spend.day > date(leases.accrued_until / 1000000, 'unixepoch')""",
+        WHERE spend.day > {accrued}""",
     "more useful than running time": "SELECT lease_id FROM spend WHERE useful_seconds > running_seconds + 1",
     "more running time than a day has": "SELECT lease_id FROM spend WHERE running_seconds > 86401",
     "more running time than the lease lasted": """SELECT lease_id FROM leases JOIN spend USING (lease_id)
@@ -106,8 +108,8 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
     if revision != schema.REVISION:
         return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
-    damage = _loose_tables(raw) + _broken_rules(raw, RULES)
-    return Verification(path, revision, counted, damage, _broken_rules(raw, ACCOUNTS))
+    damage = _loose_tables(raw) + broken_rules(raw, RULES)
+    return Verification(path, revision, counted, damage, broken_rules(raw, accounts(DAY)))
 
 
 def _count(raw: sqlite3.Connection, table: str) -> int:
@@ -125,7 +127,14 @@ def _loose_tables(raw: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(f"table {name} is not STRICT" for name in schema.METADATA.tables if not strict.get(name))
 
 
-def _broken_rules(raw: sqlite3.Connection, rules: dict[str, str]) -> tuple[str, ...]:
+def accounts(day: str) -> dict[str, str]:
+    """Return the queries for contradicting sums; `day` is the engine's expression for the UTC day of an instant."""
+    days = {"opened": day.format("leases.opened_at"), "accrued": day.format("leases.accrued_until")}
+    return {rule: query.format(**days) for rule, query in _ACCOUNTS.items()}
+
+
+def broken_rules(raw: Any, rules: dict[str, str]) -> tuple[str, ...]:  # noqa: ANN401 - either driver's connection
+    """Return a finding for each row that breaks a rule, the first rows of each."""
     return tuple(
         f"{rule}: {row[0]}"
         for rule, query in rules.items()

@@ -36,7 +36,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
         if beside_id not in {None, fleet_id} and not replaces:
             sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: add --replace to give it up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
-        aside = _put_aside(path, at)
+        aside = put_aside(path, at)
         backup.copy(source, path)
         _mark(path, at)
         sidecar.write_fleet_id(path, fleet_id)
@@ -59,10 +59,15 @@ def _check(source: Path) -> None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is no backup of a ledger; name one")
 
 
-def _put_aside(path: Path, at: dt.datetime) -> Path | None:
+def put_aside(path: Path, at: dt.datetime, why: str = "before-restore") -> Path | None:
+    """Rename a ledger and its journal; return the new name, None if there is no ledger.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
     if not path.exists():
         return None
-    aside = sidecar.sibling(path, f".before-restore-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
+    aside = sidecar.sibling(path, f".{why}-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
     try:
         for suffix in _SIBLINGS:
             old = sidecar.sibling(path, suffix)

@@ -5,6 +5,7 @@ than SQLite's, so the values are converted here. No statement may have a list am
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, cast
 
@@ -41,11 +42,24 @@ def _prepared(statement: sa.ClauseElement, columns: tuple[str, ...], dialect: sa
     return Prepared(statement, columns, dialect)
 
 
+def execute_all(link: sa.Connection, work: Sequence[tuple[sa.Executable, Sequence[Mapping[str, Any]]]]) -> None:
+    """Run statements with their rows in the open transaction; a server gets all of them at once.
+
+    Raises:
+        Exception: as `execute`.
+    """
+    raw: Any = link.connection.driver_connection
+    at_once = raw.pipeline() if hasattr(raw, "pipeline") else nullcontext()
+    with at_once:
+        for statement, rows in work:
+            execute(link, statement, rows)
+
+
 def execute(link: sa.Connection, statement: sa.Executable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Run a statement once for each row, in the open transaction. The rows have the same columns.
 
     Raises:
-        sqlite3.Error: a row breaks a rule, or the file cannot be written.
+        Exception: the driver's: a row breaks a rule, or the tables cannot be written.
         ValueError: a value does not fit its column.
     """
     prepared = _prepared(cast("sa.ClauseElement", statement), tuple(rows[0]), link.dialect)
@@ -53,4 +67,4 @@ def execute(link: sa.Connection, statement: sa.Executable, rows: Sequence[Mappin
     if len(rows) == 1:
         raw.execute(prepared.sql, prepared.parameters(rows[0]))
     else:
-        raw.executemany(prepared.sql, [prepared.parameters(row) for row in rows])
+        raw.cursor().executemany(prepared.sql, [prepared.parameters(row) for row in rows])

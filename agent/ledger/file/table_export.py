@@ -135,7 +135,8 @@ def _rows(link: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
     # Values are read as stored, so that a value of an older release that this one does not name is exported too.
     plain = [sa.type_coerce(column, sa.types.NullType()).label(column.name) for column in table.columns]
     convert = [_plain(column.type) for column in table.columns]
-    result = link.execution_options(yield_per=ROWS_AT_ONCE).execute(sa.select(*plain).order_by(*table.primary_key))
+    query = sa.select(*plain).order_by(*table.primary_key)
+    result = link.execute(query, execution_options={"yield_per": ROWS_AT_ONCE})
     for part in result.partitions():
         yield [
             tuple(None if value is None else to(value) for to, value in zip(convert, row, strict=True)) for row in part

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
@@ -108,6 +109,23 @@ def empty_text(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, CleanText, nullable=False, server_default=sa.text("''")) for name in names]
 
 
+def pattern(name: str, glob: str, regex: str) -> list[SchemaItem]:
+    """Return the check that a text has a form, in the words of either engine."""
+    return [
+        sa.CheckConstraint(f"{name} GLOB '{glob}'", name=name).ddl_if(dialect="sqlite"),
+        sa.CheckConstraint(f"{name} ~ '{regex}'", name=name).ddl_if(dialect="postgresql"),
+    ]
+
+
+def partial_index(name: str, *of: sa.Column[Any], where: str, unique: bool = False) -> sa.Index:
+    """Return an index of the rows that a condition in SQL names.
+
+    PostgreSQL gets the same condition from `agent/ledger/server/dialect.py`: named here, SQLAlchemy would import all of
+    its dialect for every ledger.
+    """
+    return sa.Index(name, *of, unique=unique, sqlite_where=sa.text(where))
+
+
 def json(*names: str) -> list[SchemaItem]:
     """Return columns of JSON."""
     return [sa.Column(name, JsonText, nullable=False) for name in names]
@@ -122,6 +140,7 @@ def table(name: str, *groups: list[SchemaItem], has_rowid: bool = True, autoincr
         name,
         METADATA,
         *items,
+        # PostgreSQL has no other tables than such: its types are always strict, and numbers are never given twice.
         sqlite_strict=True,
         sqlite_with_rowid=has_rowid,
         sqlite_autoincrement=autoincrement,

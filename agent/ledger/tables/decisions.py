@@ -14,6 +14,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work.decision import Decision, Hold, Option, Reason, Rebid, Rent, Term
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
@@ -127,7 +128,7 @@ def _last_of(slots: tuple[Slot, ...]) -> Query:
     found = [
         sa.select(newest).where(table.c.workload == place.workload, table.c.slot == place.index) for place in slots
     ]
-    return _last(sa.union_all(*found) if found else sa.select(sa.null()))
+    return _last(sa.union_all(*found) if found else sa.select(sa.cast(sa.null(), sa.Integer)))
 
 
 def last_weighed_per_slot() -> Query:
@@ -148,7 +149,7 @@ def old(now: datetime) -> sa.Delete:
 
 def _newest(table: sa.FromClause, *, is_weighed: bool) -> "sa.Select[tuple[int]]":
     newest = sa.select(sa.func.max(table.c.decision_id))
-    weighed = sa.func.json_array_length(table.c.options) > 1
+    weighed = portable.json_length(table.c.options) > 1
     return (newest.where(weighed) if is_weighed else newest).group_by(table.c.workload, table.c.slot)
 
 

@@ -15,9 +15,10 @@ from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.reported_crossing import CROSSED, ReportedCrossing
 from agent.domain.record.tally import Counted, Tally
+from agent.ledger import portable
 from agent.ledger.tables import schema
 
-STORED = sa.insert(schema.cooldowns).prefix_with("OR REPLACE")
+STORED = portable.stored(schema.cooldowns)
 LIFTED = sa.delete(schema.cooldowns).where(
     schema.cooldowns.c.scope == sa.bindparam("this_scope"), schema.cooldowns.c.key == sa.bindparam("this_key")
 )

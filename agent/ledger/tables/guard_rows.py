@@ -14,50 +14,44 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
 from agent.domain.work.sign_of_life import KeptSign
+from agent.ledger import portable
 from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
-TAKEN = BEGUN.prefix_with("OR REPLACE")
+TAKEN = portable.stored(schema.guard_runs)
 MOST_GUARD_FIGURES = 512
 """The number of ended leases whose figures are remembered: older figures say little about the present work."""
 MOST_NOTICES = 1_000
 _NOTICES = schema.guard_notices
 LAST_NOTICES = sa.select(_NOTICES).order_by(_NOTICES.c.told_at.desc()).limit(MOST_NOTICES)
-NOTICED = sa.insert(_NOTICES).prefix_with("OR IGNORE")
+NOTICED = portable.kept(_NOTICES)
 _FIGURES = schema.guard_figures
 _ENDED = ~sa.exists().where(schema.leases.c.lease_id == _FIGURES.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
 LAST_FIGURES = sa.select(_FIGURES).where(_ENDED).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
 OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
-# Of an aggregate with one max, SQLite takes the other columns from the row with that maximum.
-LAST_NUMBERS = (
-    sa.select(
-        _FIGURES.c.workload,
-        _FIGURES.c.slot,
-        _FIGURES.c.run,
-        _FIGURES.c.progress,
-        schema.guard_runs.c.name,
-        sa.func.max(_FIGURES.c.told_at),
-    )
+LAST_NUMBERS = portable.with_largest(
+    sa.select(_FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run, _FIGURES.c.progress, schema.guard_runs.c.name)
     .outerjoin_from(
         _FIGURES,
         schema.guard_runs,
         sa.and_(*(schema.guard_runs.c[name] == _FIGURES.c[name] for name in ("workload", "slot", "run"))),
     )
-    .where(_FIGURES.c.progress.is_not(None))
-    .group_by(_FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run)
+    .where(_FIGURES.c.progress.is_not(None)),
+    _FIGURES.c.told_at,
+    by=(_FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run),
 )
-MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
+MEASURED = portable.stored(_FIGURES)
 MOST_CHECKS = 512
 """The number of ended leases whose checks are remembered. Hosts change owners and cards, so older checks say little."""
 _CHECKS = schema.host_checks
 _OPEN = sa.exists().where(schema.leases.c.lease_id == _CHECKS.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
 LAST_CHECKS = sa.select(_CHECKS).where(~_OPEN).order_by(_CHECKS.c.checked_at.desc()).limit(MOST_CHECKS)
 OPEN_CHECKS = sa.select(_CHECKS).where(_OPEN)
-CHECKED = sa.insert(_CHECKS).prefix_with("OR REPLACE")
+CHECKED = portable.stored(_CHECKS)
 _SIGNS = schema.signs_of_life
 SIGNS = sa.select(_SIGNS)
-SIGNED = sa.insert(_SIGNS).prefix_with("OR REPLACE")
+SIGNED = portable.stored(_SIGNS)
 _SIGN_KEY = ("endpoint", "bucket", "prefix", "folder")
 UNSIGNED = sa.delete(_SIGNS).where(*(_SIGNS.c[name] == sa.bindparam(f"this_{name}") for name in _SIGN_KEY))
 

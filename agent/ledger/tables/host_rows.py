@@ -7,23 +7,14 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from agent.domain.market import host as hosts_domain
 from agent.domain.market.host import HostRecord
 from agent.domain.market.outbids import NO_OUTBIDS, STEPS, Outbids
+from agent.ledger import portable
 from agent.ledger.tables import schema
 
-
-def _stored(table: sa.Table) -> sqlite.Insert:
-    statement = sqlite.insert(table)
-    others = [column.name for column in table.columns if not column.primary_key]
-    return statement.on_conflict_do_update(
-        index_elements=list(table.primary_key.columns), set_={name: statement.excluded[name] for name in others}
-    )
-
-
-HOST_STORED = _stored(schema.hosts)
+HOST_STORED = portable.stored(schema.hosts)
 HOSTS = sa.select(schema.hosts)
 HOST_FORGOTTEN = sa.delete(schema.hosts).where(
     schema.hosts.c.market == sa.bindparam("this_market"), schema.hosts.c.host_id == sa.bindparam("this_host")

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 
@@ -17,16 +18,12 @@ OPENED = sa.insert(schema.leases)
 UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindparam("this_lease"))
 OPEN = sa.select(schema.leases).where(schema.leases.c.state != LeaseState.ENDED)
 
-LAST_ENDED = (
-    # With a maximum in the query, SQLite takes bare columns from the row that has the maximum.
-    sa.select(
-        schema.leases.c.workload,
-        schema.leases.c.slot,
-        schema.leases.c.market,
-        sa.func.max(schema.leases.c.ended_at).label("ended_at"),
-    )
-    .where(schema.leases.c.ended_at.is_not(None), schema.leases.c.has_run)
-    .group_by(schema.leases.c.workload, schema.leases.c.slot)
+LAST_ENDED = portable.with_largest(
+    sa.select(schema.leases.c.workload, schema.leases.c.slot, schema.leases.c.market).where(
+        schema.leases.c.ended_at.is_not(None), schema.leases.c.has_run == sa.literal_column("1")
+    ),
+    schema.leases.c.ended_at,
+    by=(schema.leases.c.workload, schema.leases.c.slot),
 )
 
 RAN = (

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.money import Usd
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 
@@ -28,7 +29,7 @@ class BillLine:
 
 _FIELDS = ("market", "day", "instance_id", "lease_id", "estimate", "estimated_at", "charged", "charged_at")
 
-ESTIMATED = sa.insert(schema.bills).prefix_with("OR IGNORE")
+ESTIMATED = portable.kept(schema.bills)
 """An estimate is never changed, since it proves something only if it was made before the bill was seen."""
 
 CHARGED = (

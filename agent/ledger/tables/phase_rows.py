@@ -8,19 +8,20 @@ import sqlalchemy as sa
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.paid_time import Phases
-from agent.ledger.tables import schema, spend_rows
+from agent.ledger import portable
+from agent.ledger.tables import schema
 
 _ADDENDS = ("paid", "loading", "restoring", "useful", "lost", "paused_disk")
 
 
-ADDED = spend_rows.added(schema.phases, _ADDENDS)
+ADDED = portable.added(schema.phases, _ADDENDS)
 
 
 def _moved(source: str, target: str) -> sa.Update:
     """Return the statement that moves time from one phase to another, at most all of it."""
     table = schema.phases
-    # SQLite reads all old values before it writes new ones, so both columns use the same amount.
-    amount = sa.func.min(sa.bindparam("micros", type_=sa.Integer), table.c[source])
+    # All old values are read before new ones are written, so both columns use the same amount.
+    amount = portable.least(sa.bindparam("micros", type_=sa.Integer), table.c[source])
     return (
         sa.update(table)
         .where(table.c.lease_id == sa.bindparam("this_lease"))
@@ -32,7 +33,7 @@ def _moved(source: str, target: str) -> sa.Update:
 
 SPOILED = _moved("useful", "lost")
 REDEEMED = _moved("restoring", "useful")
-LOST = sa.insert(schema.losses).prefix_with("OR REPLACE")
+LOST = portable.stored(schema.losses)
 
 
 def row(tenure: Tenure, part: Phases) -> dict[str, Any]:

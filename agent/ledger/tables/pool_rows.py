@@ -8,10 +8,11 @@ import msgspec
 import sqlalchemy as sa
 
 from agent.domain.market.capacity import Capacity, Counts
+from agent.ledger import portable
 from agent.ledger.tables import schema
 
 POOLS = sa.select(schema.capacity)
-SEEN = sa.insert(schema.capacity).prefix_with("OR REPLACE")
+SEEN = portable.stored(schema.capacity)
 FORGOTTEN = sa.delete(schema.capacity).where(
     schema.capacity.c.market == sa.bindparam("this_market"), schema.capacity.c.pool == sa.bindparam("this_pool")
 )

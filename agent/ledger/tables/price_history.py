@@ -10,12 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from agent.domain.money import UsdPerHour
+from agent.ledger import portable
 from agent.ledger.tables import schema
-from agent.ledger.tables.types import CleanText, MicroUsdPerHour, Query, UtcMicros
+from agent.ledger.tables.types import Query, UtcMicros
 
 RAW_DAYS = 14
 """Two weeks have each weekday twice. Older prices are only needed by model and hour, not by host."""
@@ -24,47 +26,62 @@ Key = tuple[str, str, int]
 Pair = tuple[UsdPerHour | None, UsdPerHour | None]
 _FIELDS = ("at", "market", "host_id", "gpu", "gpus", "ask", "floor")
 
-OBSERVED = sa.text("""
-    INSERT OR REPLACE INTO prices (market, host_id, gpus, at, gpu, ask, floor)
-    SELECT :market, :host_id, :gpus, :at, :gpu, :ask, :floor
-    WHERE NOT EXISTS (
-        SELECT 1 FROM (
-            SELECT ask, floor FROM prices
-            WHERE market = :market AND host_id = :host_id AND gpus = :gpus ORDER BY at DESC LIMIT 1
-        ) AS last WHERE last.ask IS :ask AND last.floor IS :floor
+
+def _observed() -> sqlite.Insert:
+    """Return the statement that stores a sample unless the slice's last one has the same prices."""
+    table = schema.prices
+    new = {name: sa.bindparam(f"this_{name}", type_=table.c[name].type) for name in _FIELDS}
+    is_slice = (table.c[name] == new[name] for name in ("market", "host_id", "gpus"))
+    last = sa.select(table.c.ask, table.c.floor).where(*is_slice).order_by(table.c.at.desc()).limit(1).subquery("last")
+    is_same = (last.c[name].is_not_distinct_from(new[name]) for name in ("ask", "floor"))
+    changed = sa.select(*new.values()).where(
+        ~sa.exists(sa.select(sa.literal_column("1")).select_from(last).where(*is_same))
     )
-""").bindparams(
-    sa.bindparam("market", type_=CleanText),
-    sa.bindparam("host_id", type_=CleanText),
-    sa.bindparam("gpus", type_=sa.Integer),
-    sa.bindparam("at", type_=UtcMicros),
-    sa.bindparam("gpu", type_=CleanText),
-    sa.bindparam("ask", type_=MicroUsdPerHour),
-    sa.bindparam("floor", type_=MicroUsdPerHour),
-)
+    statement = sqlite.insert(table).from_select(_FIELDS, changed)
+    others = {name: statement.excluded[name] for name in ("gpu", "ask", "floor")}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=others)
 
-ROLLED_UP = sa.text("""
-    INSERT INTO price_rollups
-        (market, gpu, gpus, hour, asks, ask_sum, ask_min, ask_max, floors, floor_sum, floor_min, floor_max)
-    SELECT market, gpu, gpus, at / 3600000000,
-        count(ask), coalesce(sum(ask), 0), min(ask), max(ask),
-        count(floor), coalesce(sum(floor), 0), min(floor), max(floor)
-    FROM prices WHERE at < :before GROUP BY 1, 2, 3, 4
-    ON CONFLICT (market, gpu, gpus, hour) DO UPDATE SET
-        asks = asks + excluded.asks, ask_sum = ask_sum + excluded.ask_sum,
-        ask_min = coalesce(min(ask_min, excluded.ask_min), ask_min, excluded.ask_min),
-        ask_max = coalesce(max(ask_max, excluded.ask_max), ask_max, excluded.ask_max),
-        floors = floors + excluded.floors, floor_sum = floor_sum + excluded.floor_sum,
-        floor_min = coalesce(min(floor_min, excluded.floor_min), floor_min, excluded.floor_min),
-        floor_max = coalesce(max(floor_max, excluded.floor_max), floor_max, excluded.floor_max)
-""").bindparams(sa.bindparam("before", type_=UtcMicros))
 
+def _rolled_up() -> sqlite.Insert:
+    """Return the statement that adds the samples before an instant to their hours."""
+    table, into = schema.prices.c, schema.price_rollups
+    hour = sa.type_coerce(table.at, sa.Integer) // sa.literal_column("3600000000", sa.Integer)
+    by = [table.market, table.gpu, table.gpus, hour]
+    figures = [
+        function
+        for column in (table.ask, table.floor)
+        for plain in [sa.type_coerce(column, sa.Integer)]
+        for function in (
+            sa.func.count(plain),
+            sa.func.coalesce(sa.func.sum(plain), 0),
+            sa.func.min(plain),
+            sa.func.max(plain),
+        )
+    ]
+    old = sa.select(*by, *figures).where(table.at < sa.bindparam("before", type_=UtcMicros)).group_by(*by)
+    statement = sqlite.insert(into).from_select([column.name for column in into.columns], old)
+    new = statement.excluded
+    merged: dict[str, sa.ColumnElement[Any]] = {
+        name: into.c[name] + new[name] for name in ("asks", "ask_sum", "floors", "floor_sum")
+    }
+    for name, either in [
+        ("ask_min", portable.least),
+        ("floor_min", portable.least),
+        ("ask_max", portable.greatest),
+        ("floor_max", portable.greatest),
+    ]:
+        merged[name] = sa.func.coalesce(either(into.c[name], new[name]), into.c[name], new[name])
+    return statement.on_conflict_do_update(index_elements=list(into.primary_key.columns), set_=merged)
+
+
+OBSERVED = _observed()
+ROLLED_UP = _rolled_up()
 PRUNED = sa.delete(schema.prices).where(schema.prices.c.at < sa.bindparam("before"))
 
 
 def row(sample: PriceSample) -> dict[str, Any]:
-    """Return the columns of a sample."""
-    return {name: getattr(sample, name) for name in _FIELDS}
+    """Return the parameters of `OBSERVED` for a sample."""
+    return {f"this_{name}": getattr(sample, name) for name in _FIELDS}
 
 
 def sample_of(columns: Mapping[str, Any]) -> PriceSample:
@@ -140,7 +157,7 @@ def asks(models: Collection[str], since: datetime, until: datetime) -> Query:
     The order is the table's own, so nothing is sorted, however many asks there are.
     """
     table = schema.prices
-    at = sa.type_coerce(table.c.at, sa.Integer) // sa.literal_column("3600000000")
+    at = sa.type_coerce(table.c.at, sa.Integer) // sa.literal_column("3600000000", sa.Integer)
     ask = sa.type_coerce(table.c.ask, sa.Integer)
     query = sa.select(table.c.market, table.c.host_id, table.c.gpus, table.c.gpu, at, ask)
     query = query.where(table.c.gpu.in_(models), table.c.at >= since, table.c.at < until)

@@ -12,13 +12,14 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.deadline import Progress, Speed, Start
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
 PROGRESS = sa.select(schema.progress)
 SPEEDS = sa.select(schema.speeds)
-KEPT = sa.insert(schema.progress).prefix_with("OR REPLACE")
-MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
+KEPT = portable.stored(schema.progress)
+MEASURED = portable.stored(schema.speeds)
 RUNNING = EventKind.LEASE_RUNNING
 MOST_STARTS = 256
 """The most starts in memory; this many are enough for a quantile."""

@@ -92,15 +92,11 @@ leases = columns.table(
     [*columns.empty_text("label_intent_id"), *columns.added_rates("bid_limit"), *columns.maybe_times("notice_at")],
     [sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended")],
 )
-sa.Index(
-    "uq_leases_open_instance",
-    leases.c.market,
-    leases.c.instance_id,
-    unique=True,
-    sqlite_where=sa.text("state <> 'ended'"),
+columns.partial_index(
+    "uq_leases_open_instance", leases.c.market, leases.c.instance_id, where="state <> 'ended'", unique=True
 )
 sa.Index("ix_leases_instance_id", leases.c.instance_id)
-sa.Index("ix_leases_open", leases.c.state, sqlite_where=sa.text("state <> 'ended'"))
+columns.partial_index("ix_leases_open", leases.c.state, where="state <> 'ended'")
 sa.Index("ix_leases_opened_at", leases.c.opened_at)
 
 _IS_OPEN = f"state IN ({columns.quoted(OPEN)})"
@@ -124,14 +120,14 @@ intents = columns.table(
     [sa.Column("guard_run", sa.Integer), sa.Column("guard_terms", sa.Text)],
     [sa.CheckConstraint(f"({_IS_OPEN}) = (resolved_at IS NULL)", name="resolved")],
 )
-sa.Index(
+columns.partial_index(
     "uq_intents_open_paying",
     intents.c.workload,
     intents.c.slot,
+    where=f"{_IS_PAYING} AND {_IS_OPEN}",
     unique=True,
-    sqlite_where=sa.text(f"{_IS_PAYING} AND {_IS_OPEN}"),
 )
-sa.Index("ix_intents_open", intents.c.state, sqlite_where=sa.text(_IS_OPEN))
+columns.partial_index("ix_intents_open", intents.c.state, where=_IS_OPEN)
 sa.Index("ix_intents_recorded_at", intents.c.recorded_at)
 sa.Index("ix_intents_lease_id", intents.c.lease_id)
 
@@ -140,7 +136,7 @@ events = columns.table(
     [sa.Column("event_id", sa.Integer, primary_key=True)],
     columns.times("at"),
     columns.text("kind"),
-    [sa.CheckConstraint("kind GLOB '?*.?*'", name="kind")],
+    columns.pattern("kind", glob="?*.?*", regex=".[.]."),
     columns.maybe_times("seen_at"),
     columns.text("workload"),
     [sa.Column("slot", sa.Integer)],

@@ -12,6 +12,7 @@ import msgspec
 import sqlalchemy as sa
 
 from agent.domain.market.offer import Offer
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
@@ -20,10 +21,10 @@ Slice = tuple[str, str, int]
 _PRICES = frozenset({"market", "host_id", "gpus", "ask", "floor", "seen_at"})
 """Fields of an offer that are in other columns or tables."""
 
-SEEN = sa.insert(schema.looks).prefix_with("OR REPLACE")
-KNOWN = sa.insert(schema.slices).prefix_with("OR REPLACE")
+SEEN = portable.stored(schema.looks)
+KNOWN = portable.stored(schema.slices)
 SLICES = sa.select(schema.slices)
-REGIONS = sa.select(sa.func.json_extract(schema.slices.c.facts, "$.region").label("region")).distinct()
+REGIONS = sa.select(portable.json_text(schema.slices.c.facts, "$.region").label("region")).distinct()
 PRUNED = (
     sa.delete(schema.looks).where(schema.looks.c.at < sa.bindparam("before")),
     sa.delete(schema.slices).where(schema.slices.c.seen_at < sa.bindparam("before")),

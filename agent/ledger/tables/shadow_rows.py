@@ -12,13 +12,14 @@ import sqlalchemy as sa
 
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.slot import Slot
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
 KEPT_DECISIONS = 2_000
 
-STORED = sa.insert(schema.shadows).prefix_with("OR REPLACE")
+STORED = portable.stored(schema.shadows)
 MADE = sa.insert(schema.shadow_decisions)
 ACCOUNTS = sa.select(schema.shadows).order_by(schema.shadows.c.workload, schema.shadows.c.strategy)
 _PLAIN = ("workload", "strategy", "since", "seen_at", "interruptions", "starts", "rents", "position")
@@ -30,7 +31,7 @@ CROWDED = sa.text("""
             SELECT decision_id, row_number() OVER (
                 PARTITION BY workload, strategy ORDER BY decision_id DESC
             ) AS place FROM shadow_decisions
-        ) WHERE place > :kept
+        ) AS numbered WHERE place > :kept
     )
 """).bindparams(kept=KEPT_DECISIONS)
 

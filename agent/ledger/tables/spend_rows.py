@@ -2,16 +2,16 @@
 
 import datetime as dt
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
+from agent.ledger import portable
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 
@@ -73,16 +73,7 @@ class SpendLine:
         return self.gpu + self.disk + self.traffic
 
 
-def added(table: sa.Table, addends: Iterable[str]) -> sqlite.Insert:
-    """Return the statement that adds its columns to the row of its lease, day and tenure, or makes that row."""
-    statement = sqlite.insert(table)
-    return statement.on_conflict_do_update(
-        index_elements=["lease_id", "day", "tenure"],
-        set_={name: table.c[name] + statement.excluded[name] for name in addends},
-    )
-
-
-ADDED = added(schema.spend, _ADDENDS)
+ADDED = portable.added(schema.spend, _ADDENDS)
 LAST_DAY = sa.select(sa.func.max(schema.spend.c.day))
 
 
@@ -113,7 +104,9 @@ def summed(key: SpendKey, since: dt.date | None, until: dt.date | None) -> Query
     table = schema.spend.c
     columns: dict[SpendKey, sa.ColumnElement[str]] = {
         SpendKey.DAY: sa.type_coerce(table.day, sa.Text),
-        SpendKey.MONTH: sa.func.substr(sa.type_coerce(table.day, sa.Text), 1, 7),
+        SpendKey.MONTH: sa.func.substr(
+            sa.type_coerce(table.day, sa.Text), sa.literal_column("1"), sa.literal_column("7")
+        ),
         SpendKey.WORKLOAD: sa.type_coerce(table.workload, sa.Text),
         SpendKey.LEASE: table.lease_id,
     }

@@ -1,0 +1,112 @@
+"""Doctor's checks of a ledger on a PostgreSQL server."""
+
+from typing import TYPE_CHECKING
+
+from agent.cli.setup.doctor_checks import Line, Verdict
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.ledger.server.server_health import ServerHealth
+    from agent.ledger.storage_port import Storage
+
+SLOW_SECONDS = 0.05
+"""A round trip this long makes each commit noticeable: a cycle commits some ten times."""
+MOST_KEEPALIVE_SECONDS = 30
+
+
+def server(config: "Config") -> list[Line]:
+    """Check the server: role, keepalives, synchronous standby, pooler, latency, and the rules between the rows."""
+    from agent.cli.shared import ledger_access, session
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.systemd import CredentialError
+
+    address = config.ledger_server
+    if address is None:
+        return []
+    try:
+        place = ledger_access.place_of(config)
+        from agent.ledger.server import server_health
+
+        has_password = address.credential or address.credential_file is not None
+        password = session.ledger_password(address.credential, address.credential_file) if has_password else ""
+        found = server_health.look(address, password)
+        return [_reached(found, address.shown), *judged(found), *_rows(place)]
+    except (LedgerError, CredentialError) as error:
+        fix = "make the server answer, or take url out of [ledger]"
+        return [Line("ledger", Verdict.FAIL, str(error), fix)]
+
+
+def _reached(found: "ServerHealth", shown: str) -> Line:
+    milliseconds = f"{found.latency_seconds * 1000:.1f} ms"
+    sentence = f"{shown}: PostgreSQL {found.version}, a round trip takes {milliseconds}"
+    if found.latency_seconds > SLOW_SECONDS:
+        return Line("server", Verdict.WARN, sentence, "run the daemon nearer to its database")
+    return Line("server", Verdict.OK, sentence)
+
+
+def judged(found: "ServerHealth") -> list[Line]:
+    """Return the verdict on each fact."""
+    return [_role(found), _keepalive(found), _standby(found), _pooler(found), _durable(found)]
+
+
+def _role(found: "ServerHealth") -> Line:
+    if found.is_in_recovery:
+        return Line("role", Verdict.FAIL, "the server is a standby and read-only", "name the primary in [ledger] url")
+    if not found.may_write:
+        fix = f"GRANT CREATE ON DATABASE ... TO {found.role}, or give it the schema"
+        return Line("role", Verdict.FAIL, f"{found.role} may not write the ledger's schema", fix)
+    if found.is_superuser:
+        fix = "make a role of its own that owns the ledger's schema only"
+        return Line("role", Verdict.WARN, f"{found.role} is a superuser: it may do more than gpubid needs", fix)
+    return Line("role", Verdict.OK, f"{found.role} may write the ledger's schema and is no superuser")
+
+
+def _keepalive(found: "ServerHealth") -> Line:
+    seconds = found.keepalive_seconds
+    if seconds is None:
+        return Line("keepalives", Verdict.OK, "a local socket needs none")
+    sentence = f"the server ends the session of a client that is gone within {seconds} s"
+    if seconds > MOST_KEEPALIVE_SECONDS:
+        return Line("keepalives", Verdict.WARN, sentence, "let the server accept tcp_keepalives_* of a session")
+    return Line("keepalives", Verdict.OK, sentence)
+
+
+def _standby(found: "ServerHealth") -> Line:
+    if found.synchronous_names:
+        return Line("standby", Verdict.OK, f"synchronous_standby_names is {found.synchronous_names!r}")
+    if found.replicas:
+        sentence = f"{found.replicas} standbys follow asynchronously: after a failover a paid order may be forgotten"
+        return Line("standby", Verdict.FAIL, sentence, "set synchronous_standby_names, or have no standby")
+    return Line("standby", Verdict.OK, "no standby follows this server")
+
+
+def _pooler(found: "ServerHealth") -> Line:
+    if found.keeps_session:
+        return Line("pooler", Verdict.OK, "statements stay in one session")
+    sentence = "two statements reached two sessions: a pooler by transaction loses the lock of the one writer"
+    return Line("pooler", Verdict.FAIL, sentence, "name the server itself, or use a pooler by session")
+
+
+def _durable(found: "ServerHealth") -> Line:
+    if found.is_durable:
+        return Line("durability", Verdict.OK, "fsync and full_page_writes are on")
+    fix = "set fsync and full_page_writes to on"
+    return Line("durability", Verdict.FAIL, "fsync or full_page_writes is off: a power loss forgets orders", fix)
+
+
+def _rows(place: "Storage") -> list[Line]:
+    from agent.ledger.ledger_errors import Code, LedgerError
+
+    try:
+        place.check_readable()
+        verification = place.verify()
+    except LedgerError as error:
+        if error.code is Code.MISSING:
+            return [Line("ledger", Verdict.WARN, error.sentence, "start the daemon once (`gpubid run`)")]
+        return [Line("ledger", Verdict.FAIL, error.sentence, "see the message")]
+    wrong = (*verification.findings, *verification.inconsistencies)
+    if wrong:
+        fix = "gpubid ledger verify shows all; restore the database if rows are damaged"
+        return [Line("ledger", Verdict.FAIL, "; ".join(wrong[:3]), fix)]
+    rows = sum(verification.counted.values())
+    return [Line("ledger", Verdict.OK, f"its rows are sound: schema {verification.revision}, {rows} rows")]

@@ -1,0 +1,27 @@
+"""The marks of a ledger that was moved: neither such a ledger nor a half-filled one may be opened."""
+
+from collections.abc import Mapping
+
+from agent.ledger.ledger_errors import Code, LedgerError
+
+MOVED_TO = "moved_to"
+"""The key of the place to which a ledger was moved."""
+UNFINISHED = "unfinished_move_from"
+"""The key of the place from which a move did not end."""
+MARKS = (MOVED_TO, UNFINISHED)
+
+
+def refuse(facts: Mapping[str, str], shown: str) -> None:
+    """Raise LedgerError MOVED if the single facts of a ledger have such a mark."""
+    if MOVED_TO in facts:
+        raise LedgerError(
+            Code.MOVED,
+            f"{shown} was moved to {facts[MOVED_TO]}: what was recorded since is there; write that place under "
+            "[ledger], or move it back with `gpubid ledger move`",
+        )
+    if UNFINISHED in facts:
+        raise LedgerError(
+            Code.MOVED,
+            f"a move from {facts[UNFINISHED]} to {shown} was broken off: run `gpubid ledger move` again; if that says "
+            "that the source was moved, the copy is whole and only its mark is left: see the handbook",
+        )

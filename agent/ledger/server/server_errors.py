@@ -1,0 +1,53 @@
+"""The errors of PostgreSQL in the ledger's words, by SQLSTATE. No message is matched: servers speak many languages."""
+
+import psycopg
+from sqlalchemy import exc
+
+from agent.ledger.ledger_errors import Code, LedgerError
+
+UNWRITABLE = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "42501")
+"""Connection, read-only or wrong transaction, refused role, no such database, conflict of transactions, no resources,
+a locked object, an operator's hand or a shutdown, the server's own disk, a missing right."""
+BROKEN_RULE = ("21", "22", "23", "42601", "42P18", "42804", "42883")
+"""A value that does not fit, a constraint, and statements that no release should have sent."""
+
+
+class NotCommitted(Exception):
+    """A commit ended without an error, but it is not certain that it is durable."""
+
+
+def state_of(error: BaseException) -> str:
+    """Return the SQLSTATE of an error of the driver, or nothing if the server did not send one."""
+    cause = error.orig if isinstance(error, exc.StatementError) and error.orig is not None else error
+    return getattr(cause, "sqlstate", None) or ""
+
+
+def in_our_words(error: Exception, shown: str) -> LedgerError:
+    """Return the ledger's error for an error of the driver or of SQLAlchemy; `shown` is the address for messages."""
+    cause = error.orig if isinstance(error, exc.StatementError) and error.orig is not None else error
+    state, why = state_of(error), _line(cause)
+    if isinstance(cause, LedgerError):
+        return cause
+    if isinstance(cause, NotCommitted):
+        return LedgerError(
+            Code.UNWRITABLE,
+            f"{shown} did not confirm a commit ({why}): look at its synchronous standby; until a commit is confirmed "
+            "nothing is paid for",
+        )
+    is_answer_lacking = not state and isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    if is_answer_lacking or state.startswith(UNWRITABLE):
+        return LedgerError(
+            Code.UNWRITABLE,
+            f"{shown} cannot be written ({why}): `gpubid doctor` checks the server; until then nothing is paid for",
+        )
+    if not isinstance(cause, psycopg.Error) or not state or state.startswith(BROKEN_RULE):
+        return LedgerError(Code.CONFLICT, f"the ledger refused a value ({why}): this is a defect, report it")
+    return LedgerError(
+        Code.CORRUPT,
+        f"{shown} is damaged or no ledger ({why}): restore the database from its backup, or name another schema",
+    )
+
+
+def _line(error: BaseException) -> str:
+    """Return the first line of an error. The driver's errors name hosts, databases and roles, but no password."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

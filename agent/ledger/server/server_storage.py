@@ -1,0 +1,218 @@
+"""A ledger in a schema of a PostgreSQL server. The small files beside a ledger are on this machine as before."""
+
+import sqlite3
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+
+from agent.ledger import table_copy
+from agent.ledger.file import migrate
+from agent.ledger.file.connection import FileLink
+from agent.ledger.file.ledger_check import Verification
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.server import server_check, server_errors, server_tables, session
+from agent.ledger.server.server_link import ServerLink
+from agent.ledger.server_address import ServerAddress
+from agent.ledger.storage_port import Password
+from agent.ledger.tables import schema
+
+PREPARE_SECONDS = 120.0
+"""How long the tables may take to be created or upgraded. Without its standby a server never ends it."""
+
+
+class _Lock:
+    """The right to write, which the server gives up when the session ends."""
+
+    def __init__(self, raw: "psycopg.Connection[Any]") -> None:
+        self._raw = raw
+
+    def release(self) -> None:
+        """End the session."""
+        with suppress(psycopg.Error):
+            self._raw.close()
+
+
+class ServerStorage:
+    """The tables of one schema; see `agent/ledger/storage_port.py` for each method."""
+
+    def __init__(self, path: Path, address: ServerAddress, password: Password) -> None:
+        self.path = path
+        self.address = address
+        self._password = password
+        self._locked: psycopg.Connection[Any] | None = None
+        self._epoch: int | None = None
+        self._last_process = 0
+
+    @property
+    def shown(self) -> str:
+        """The address without user and password."""
+        return self.address.shown
+
+    def is_missing(self) -> bool:
+        """Return False: only the server knows."""
+        return False
+
+    def lock(self) -> _Lock:
+        """Take the lock for a new session, which then writes."""
+        raw = self._connected(reads=False)
+        try:
+            session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS)
+        except psycopg.Error as error:
+            raw.close()
+            raise self._in_our_words(error) from error
+        except BaseException:
+            raw.close()
+            raise
+        self._locked = raw
+        return _Lock(raw)
+
+    def prepare(self) -> None:
+        """Create or upgrade the tables, and begin this daemon's epoch."""
+        raw = self._writing()
+        late = threading.Timer(PREPARE_SECONDS, session.sever, (raw,))
+        late.start()
+        try:
+            server_tables.prepare(raw, self.address)
+            self._epoch = session.next_epoch(raw)
+        except psycopg.Error as error:
+            raise self._in_our_words(error) from error
+        finally:
+            late.cancel()
+
+    def link(self, mode: str) -> ServerLink:
+        """Return a way to the tables."""
+        if mode == "ro":
+            return ServerLink(self.address, self._read, None)
+        return ServerLink(self.address, self._write, self._epoch)
+
+    def check_readable(self) -> None:
+        """Refuse a server that cannot be read, and another release's tables."""
+        raw = self._connected(reads=True)
+        try:
+            with raw:
+                revision = server_tables.revision(raw, self.address)
+        except psycopg.Error as error:
+            raise self._in_our_words(error) from error
+        if revision is None:
+            sentence = f"there is no ledger at {self.shown}: start the daemon once (`gpubid run`)"
+            raise LedgerError(Code.MISSING, sentence)
+        if revision != schema.REVISION:
+            raise LedgerError(
+                Code.OLDER_SCHEMA,
+                f"{self.shown} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it at "
+                "its next start (`systemctl restart gpubid`)",
+            )
+
+    def keep_room(self) -> bool:
+        """Return that there is room: a server keeps no ballast, and says when its disk is full."""
+        return True
+
+    def free_room(self) -> None:
+        """Do nothing: there is no ballast."""
+
+    def size_bytes(self) -> int:
+        """Return 0: nothing of the tables is on this machine."""
+        return 0
+
+    def copy(self, to: Path) -> None:
+        """Copy the rows of one instant to a file of SQLite."""
+        migrate.prepare(to)
+        reading, writing = ServerLink(self.address, self._read, None), FileLink(to, "rw")
+        try:
+            with reading.connect() as source, writing.connect() as target:
+                reading.begin(_raw(source))
+                writing.begin(_raw(target))
+                table_copy.copy(source, target)
+                writing.commit(_raw(target), reads=False)
+        except (sa.exc.SQLAlchemyError, *reading.errors) as error:
+            raise self._in_our_words(error) from error
+        except sqlite3.Error as error:
+            raise writing.in_our_words(error) from error
+
+    def finish_copy(self, link: sa.Connection) -> None:
+        """Let rows be numbered after those that were copied."""
+        server_tables.renumber(link)
+
+    def put_aside(self, at: datetime) -> None:
+        """Rename the schema, and make an empty one."""
+        raw = self._writing()
+        aside = f"{self.address.schema}_moved_{at.astimezone(UTC):%Y%m%dt%H%M%Sz}"
+        names = sql.Identifier(self.address.schema), sql.Identifier(aside)
+        try:
+            raw.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(*names))
+        except psycopg.Error as error:
+            raise self._in_our_words(error) from error
+
+    def verify(self) -> Verification:
+        """Check the rules between the rows. The server checks its own files."""
+        raw = self._connected(reads=True)
+        try:
+            with raw:
+                return server_check.verify(raw, self.address)
+        except psycopg.Error as error:
+            return Verification(Path(self.shown), "", {}, (self._in_our_words(error).sentence,))
+
+    def _writing(self) -> "psycopg.Connection[Any]":
+        """Return the session that has the lock, for work beside a link."""
+        if self._locked is None or self._locked.closed:
+            raise RuntimeError("a ledger is prepared under its lock")
+        return self._locked
+
+    def _read(self) -> "psycopg.Connection[Any]":
+        return session.connect(self.address, self._word(reads=True), reads=True)
+
+    def _write(self) -> "psycopg.Connection[Any]":
+        """Return the session that has the lock, or after its end a new one that gets it back in the same epoch."""
+        raw, self._locked = self._locked, None
+        if raw is not None and not raw.closed:
+            self._last_process = raw.info.backend_pid
+            return raw
+        raw = session.connect(self.address, self._word(reads=False), reads=False)
+        try:
+            session.take_lock(raw, self.address)
+            session.refuse_deposed(raw, self.address, self._epoch or 0)
+        except LedgerError as error:
+            found = session.holder(raw, self.address.schema) if error.code is Code.LOCKED else None
+            raw.close()
+            if error.code is not Code.LOCKED:
+                raise
+            if found is not None and found[0] != self._last_process:
+                raise session.deposed(self.address) from error
+            # Our own last session has not ended: its commit may still wait. Until then nothing is read or written.
+            sentence = (
+                f"the last session of this daemon at {self.shown} has not ended yet; until then nothing is paid for"
+            )
+            raise LedgerError(Code.UNWRITABLE, sentence) from error
+        except BaseException:
+            raw.close()
+            raise
+        self._last_process = raw.info.backend_pid
+        return raw
+
+    def _connected(self, *, reads: bool) -> "psycopg.Connection[Any]":
+        try:
+            return session.connect(self.address, self._word(reads=reads), reads=reads)
+        except psycopg.Error as error:
+            why = server_errors.in_our_words(error, self.shown).sentence
+            raise LedgerError(Code.UNREACHABLE, why) from error
+
+    def _word(self, *, reads: bool) -> str:
+        address = self.address
+        if reads and address.reader:
+            return self._password(address.reader_credential, None) if address.reader_credential else ""
+        if not address.credential and address.credential_file is None:
+            return ""
+        return self._password(address.credential, address.credential_file)
+
+    def _in_our_words(self, error: Exception) -> LedgerError:
+        return server_errors.in_our_words(error, self.shown)
+
+
+def _raw(link: sa.Connection) -> Any:  # noqa: ANN401 - either driver's own connection
+    return link.connection.driver_connection

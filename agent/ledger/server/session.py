@@ -1,0 +1,170 @@
+"""One session at the server with our settings, and the lock that lets only one daemon write.
+
+1. The lock is of the session that writes, so a commit can only happen while its session has the lock. The server gives
+   it up when the session ends. A session whose commit waits for a standby keeps it, so nobody reads what may change.
+2. The number of the epoch rises with each start. A commit checks it, for poolers that share sessions.
+"""
+
+import hashlib
+import math
+import os
+import socket
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg import adapt, conninfo, sql
+from psycopg.types import numeric
+
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.server_address import ServerAddress
+
+CONNECT_SECONDS = 5
+KEEPALIVE = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
+"""A client that is cut off loses its session after about eleven seconds; by default the server waits two hours."""
+LOCK_PATIENCE_SECONDS = 3.0
+"""How long a start waits for the session of a daemon that has just ended."""
+
+
+class _WholeLoader(adapt.Loader):
+    """Sums of whole numbers, which the server sends as numeric."""
+
+    def load(self, data: Any) -> int:  # noqa: ANN401 - as psycopg has it
+        """Return the number; a fraction would be a defect, and fails."""
+        return int(bytes(data))
+
+
+class _NumberDumper(numeric.FloatDumper):
+    """Numbers as SQLite stores them: it has no NaN, and no rule between rows allows one."""
+
+    def dump(self, obj: float) -> Any:  # noqa: ANN401 - as psycopg has it
+        """Return the text of a number."""
+        if math.isnan(obj):
+            raise ValueError("the ledger stores no NaN")
+        return super().dump(obj)
+
+
+def lock_key(schema: str) -> int:
+    """Return the number of a fleet's advisory lock: the first eight bytes of a digest of its schema's name."""
+    digest = hashlib.sha256(b"gpubid ledger " + schema.encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def connect(address: ServerAddress, password: str, *, reads: bool) -> "psycopg.Connection[Any]":
+    """Return a session with our settings that leaves transactions to its user.
+
+    Raises:
+        psycopg.Error: the server cannot be reached, or refuses the role.
+    """
+    given = conninfo.conninfo_to_dict(address.url)
+    words: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "gpubid",
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
+        "target_session_attrs": "any" if reads else "read-write",
+        **given,
+    }
+    if reads and address.reader:
+        words["user"] = address.reader
+    if password:
+        words["password"] = password
+    raw: psycopg.Connection[Any] = psycopg.connect(**words, autocommit=True)
+    try:
+        raw.adapters.register_loader("numeric", _WholeLoader)
+        raw.adapters.register_dumper(float, _NumberDumper)
+        _set(raw, address, reads=reads)
+    except BaseException:
+        raw.close()
+        raise
+    return raw
+
+
+def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool) -> None:
+    """Set the session. The settings of its role or database may be others, such as asynchronous commits."""
+    settings: dict[str, object] = {
+        "search_path": address.schema,
+        "timezone": "UTC",
+        "client_min_messages": "warning",
+        "default_transaction_read_only": "on" if reads else "off",
+        # What remote_apply adds to it is only for readers of a standby.
+        "synchronous_commit": "on",
+        **KEEPALIVE,
+    }
+    chosen = sql.SQL(", ").join(
+        sql.SQL("set_config({}, {}, false)").format(sql.Literal(name), sql.Literal(str(value)))
+        for name, value in settings.items()
+    )
+    raw.execute(sql.SQL("SELECT {}").format(chosen))
+
+
+def take_lock(raw: "psycopg.Connection[Any]", address: ServerAddress, patience_seconds: float = 0.0) -> None:
+    """Take the lock of a fleet for this session.
+
+    Raises:
+        LedgerError: LOCKED, another session has it.
+    """
+    key, milliseconds = lock_key(address.schema), round(patience_seconds * 1000)
+    try:
+        if milliseconds:
+            raw.execute("SELECT set_config('lock_timeout', %s, false)", (str(milliseconds),))
+            raw.execute("SELECT pg_advisory_lock(%s)", (key,))
+            raw.execute("RESET lock_timeout")
+            return
+    except psycopg.errors.LockNotAvailable:
+        raise LedgerError(Code.LOCKED, _in_use(raw, address)) from None
+    if not _scalar(raw, "SELECT pg_try_advisory_lock(%s)", key):
+        raise LedgerError(Code.LOCKED, _in_use(raw, address))
+
+
+def holder(raw: "psycopg.Connection[Any]", schema: str) -> tuple[int, str] | None:
+    """Return the process at the server and the address of the client that has the lock; None if nobody has it."""
+    found = raw.execute(
+        "SELECT pid, coalesce(host(client_addr), '') FROM pg_locks JOIN pg_stat_activity USING (pid) "
+        "WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "AND (classid::bigint << 32) | objid::bigint = %s LIMIT 1",
+        (lock_key(schema),),
+    ).fetchone()
+    return None if found is None else (int(found[0]), str(found[1]))
+
+
+def _in_use(raw: "psycopg.Connection[Any]", address: ServerAddress) -> str:
+    found = holder(raw, address.schema)
+    who = "another session" if found is None else f"session {found[0]} of {found[1] or 'the same machine'}"
+    return f"{address.shown} is in use by {who}: stop that daemon first, or use another [ledger] schema for this one"
+
+
+def _scalar(raw: "psycopg.Connection[Any]", query: str, *values: object) -> Any:  # noqa: ANN401 - any value
+    row = raw.execute(query.encode(), values).fetchone()
+    return None if row is None else row[0]
+
+
+def next_epoch(raw: "psycopg.Connection[Any]") -> int:
+    """Begin the epoch of this daemon, and return its number."""
+    query = "INSERT INTO leader (one, epoch) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET epoch = leader.epoch + 1"
+    return int(_scalar(raw, f"{query} RETURNING epoch"))
+
+
+def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:
+    """Raise LedgerError DEPOSED if another daemon has begun an epoch since."""
+    present = _scalar(raw, "SELECT epoch FROM leader")
+    if present != epoch:
+        raise deposed(address)
+
+
+def deposed(address: ServerAddress) -> LedgerError:
+    """Return the error of a daemon after which another one has begun to write."""
+    return LedgerError(
+        Code.DEPOSED,
+        f"another daemon has begun to write {address.shown}: this one writes nothing any more, to the ledger or to a "
+        "market; start it again when the other one has ended",
+    )
+
+
+def sever(raw: "psycopg.Connection[Any]") -> None:
+    """Shut the connection down from another thread. The server is not asked to cancel: no commit may be."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(raw.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,89 @@
+"""What the ledger asks of a place of its tables: a file of SQLite, or a schema on a PostgreSQL server."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import sqlalchemy as sa
+
+    from agent.ledger.file.ledger_check import Verification
+    from agent.ledger.wire import Link
+
+Password = Callable[[str, Path | None], str]
+"""A function that returns the password of a credential's name or of a file. It may raise the caller's own error."""
+
+
+class Held(Protocol):
+    """The right to write a ledger."""
+
+    def release(self) -> None:
+        """Give it up."""
+
+
+class Storage(Protocol):
+    """One ledger's tables. `path` names the small files, which are on this machine in either case."""
+
+    path: Path
+
+    @property
+    def shown(self) -> str:
+        """The place for messages."""
+
+    def is_missing(self) -> bool:
+        """Return whether it is certain that there is nothing. A server answers that itself, when it is asked."""
+
+    def lock(self) -> Held:
+        """Take the right to write.
+
+        Raises:
+            LedgerError: LOCKED, UNWRITABLE.
+        """
+
+    def prepare(self) -> None:
+        """Create the tables or bring them to the present schema, while the right to write is held.
+
+        Raises:
+            LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
+        """
+
+    def link(self, mode: str) -> "Link":
+        """Return a way to the tables; mode is ro, or rw while the right to write is held."""
+
+    def check_readable(self) -> None:
+        """Refuse what a reader cannot read.
+
+        Raises:
+            LedgerError: MISSING, UNREADABLE, CORRUPT, OLDER_SCHEMA, NEWER_SCHEMA, UNRELEASED_SCHEMA.
+        """
+
+    def keep_room(self) -> bool:
+        """Make sure that room is kept for the last records; return whether there is room."""
+
+    def free_room(self) -> None:
+        """Free the kept room."""
+
+    def size_bytes(self) -> int:
+        """Return the size of the tables on this machine."""
+
+    def copy(self, to: Path) -> None:
+        """Copy the ledger to a file of SQLite that does not exist yet, and check the copy.
+
+        Raises:
+            LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
+        """
+
+    def finish_copy(self, link: "sa.Connection") -> None:
+        """Let rows be numbered after those that were just copied, in the open transaction."""
+
+    def put_aside(self, at: "datetime") -> None:
+        """Rename the tables; the new name contains the instant. The right to write is held.
+
+        Raises:
+            LedgerError: UNWRITABLE.
+        """
+
+    def verify(self) -> "Verification":
+        """Return the check of the tables and of the rules between their rows."""

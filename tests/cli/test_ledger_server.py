@@ -1,0 +1,53 @@
+"""The verbs over a ledger on a real server: move, verify, doctor, refusals, and a dry cycle."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import engines, postgres
+from tests.support.engines import database
+from tests.support.programs import gpubid
+
+__all__ = ["database"]
+
+pytest.importorskip("psycopg")
+pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+SHIPPED = (Path(__file__).parents[2] / "agent.toml").read_text()
+
+
+@pytest.mark.long(15)
+async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Path) -> None:
+    config = tmp_path / "agent.toml"
+    config.write_text(SHIPPED.replace('path = "gpubid.sqlite"', 'path = "rehearsal.sqlite"'))
+    made = await gpubid(tmp_path, "rehearse", "--hours", "1", "--keep-ledger", str(tmp_path))
+    assert made.code == 0, made
+    url = database.replace(f":{postgres.PASSWORD}", "")
+    (tmp_path / "word").write_text(postgres.PASSWORD)
+    where = ("--schema-name", engines.schema(tmp_path), "--credential-file", str(tmp_path / "word"))
+    before = (await gpubid(tmp_path, "ledger", "events", "--json")).json
+
+    refused = await gpubid(tmp_path, "ledger", "move", "--to", database, *where)
+    assert (refused.code, postgres.PASSWORD in refused.err) == (2, False)
+    moved = await gpubid(tmp_path, "ledger", "move", "--to", url, *where)
+    assert moved.code == 0, moved
+    assert "rows, sums and digests are the same" in moved.out
+    old = await gpubid(tmp_path, "ledger", "events")
+    assert old.code == 1
+    assert "was moved to" in old.err
+
+    keys = f'path = "rehearsal.sqlite"\nurl = "{url}"\nschema_name = "{engines.schema(tmp_path)}"\n'
+    config.write_text(SHIPPED.replace('path = "gpubid.sqlite"\n', keys + 'credential_file = "word"\n'))
+    assert (await gpubid(tmp_path, "ledger", "events", "--json")).json == before
+    checked = await gpubid(tmp_path, "ledger", "verify")
+    assert (checked.code, "sound" in checked.out) == (0, True), checked
+    planned = await gpubid(tmp_path, "plan")
+    assert planned.code == 0, planned
+    for verb in (("backup", "copy.sqlite"), ("restore", "copy.sqlite")):
+        own = await gpubid(tmp_path, "ledger", *verb)
+        assert own.code == 1
+        assert "pg_dump" in own.err
+    told = await gpubid(tmp_path, "doctor")
+    for part in ("a round trip takes", "is no superuser", "within 11 s", "statements stay in one session", "are sound"):
+        assert part in " ".join(told.out.split()), told
+    assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
+    assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))
