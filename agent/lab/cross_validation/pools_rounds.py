@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agent.decide.deadline import regimes
 from agent.lab.availability import span
 from agent.lab.bench import blocks
 from agent.lab.cross_validation.trace_records import Record
@@ -53,7 +54,9 @@ def problem(plan: Plan, judged: Record, others: Sequence[Record]) -> pools_probl
             for overhead in plan.overheads
         ),
         windows=Windows(max(plan.allowed), plan.stride_hours, None, on_demand),
-        first_regimes=regime_fitting.fit(regime_fitting.sights([each.folder for each in others], MOST_INSTANCES)),
+        first_regimes=regimes.with_flicker(
+            regime_fitting.fit(regime_fitting.sights([each.folder for each in others], MOST_INSTANCES))
+        ),
         pays_for_probes=plan.pays_for_probes,
     )
 
