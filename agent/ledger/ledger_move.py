@@ -31,8 +31,11 @@ def move(source: Storage, target: Storage, at: dt.datetime) -> dict[str, TableFi
     """
     if source.shown == target.shown:
         raise LedgerError(Code.BAD_BACKUP, f"{source.shown} is the ledger's place already: name another one")
+    if source.is_missing():
+        # A lock would leave its file where nothing is.
+        raise _missing(source)
     with _held(source), _held(target):
-        _refuse_missing(source)
+        _refuse_empty(source)
         with _opened(source) as from_there, _opened(_empty(target, at)) as to_there:
             return _moved(source, target, from_there, to_there)
 
@@ -67,13 +70,15 @@ def _held(place: Storage) -> Iterator[None]:
         lock.release()
 
 
-def _refuse_missing(source: Storage) -> None:
-    if source.is_missing():
-        raise LedgerError(Code.MISSING, f"there is no ledger at {source.shown}: nothing to move")
+def _missing(source: Storage) -> LedgerError:
+    return LedgerError(Code.MISSING, f"there is no ledger at {source.shown}: nothing to move")
+
+
+def _refuse_empty(source: Storage) -> None:
     source.prepare()
     facts = _facts(source)
     if not facts:
-        raise LedgerError(Code.MISSING, f"there is no ledger at {source.shown}: nothing to move")
+        raise _missing(source)
     if MOVED_TO in facts:
         sentence = f"{source.shown} was moved to {facts[MOVED_TO]}: what was recorded since is there"
         raise LedgerError(Code.MOVED, sentence)

@@ -18,6 +18,8 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger backup agent.toml", 2, "agent.toml exists; name a new file"),
     ("ledger export --to x", 1, "there is no ledger at ledger.sqlite"),
     ("ledger export --to x --table lease", 2, "--table: no table 'lease'; did you mean leases?"),
+    ("ledger move --to other.sqlite", 1, "there is no ledger at ledger.sqlite: nothing to move"),
+    ("ledger move --to postgresql://ops:secret@db/gpubid", 2, "--to: contains a password; take it out"),
     ("ledger restore nothing.sqlite", 2, "take an older backup"),
     ("ledger events --since tomorrow", 2, "--since: 'tomorrow' is not an ISO date such as"),
     ("ledger events --since 2026-13-01", 2, "is not an ISO date"),
