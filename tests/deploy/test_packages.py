@@ -17,7 +17,12 @@ PINNED = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
 IMPORTS = """
 import importlib, importlib.abc, importlib.metadata, json, pkgutil, sys
 
-EXTRAS = {"agent.lab.": "lab", "agent.ledger.file.parquet_file": "parquet"}
+EXTRAS = {
+    "agent.lab.workers.": "dask",
+    "agent.lab.": "lab",
+    "agent.ledger.file.parquet_file": "parquet",
+    "agent.ledger.server.": "postgresql",
+}
 allowed = set(sys.argv[1].split(","))
 owners = importlib.metadata.packages_distributions()
 
