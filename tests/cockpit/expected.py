@@ -210,7 +210,8 @@ def _rows(version: Version, leases: Sequence[Lease], config: Config, at: datetim
 
 def _row(place: Slot, mine: Sequence[Lease], version: Version, config: Config | None, at: datetime) -> Row:
     running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
-    lead = (running or mine)[-1] if mine else None
+    staying = [lease for lease in mine if lease.state is not LeaseState.RELEASING]
+    lead = (running or staying or mine)[-1] if mine else None
     seen, ask_ = _sampled(lead, version) if lead is not None else (None, None)
     kept, ask = (lead.host_floor, lead.ask) if lead is not None else (None, None)
     bidding = [lease for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE]

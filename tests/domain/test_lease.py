@@ -41,8 +41,8 @@ def test_open_and_live(state: LeaseState) -> None:
     assert held.is_live is (state in {LeaseState.STARTING, LeaseState.RUNNING})
 
 
-def test_a_release_is_a_promise_and_an_end_is_final() -> None:
-    assert ALLOWED[LeaseState.RELEASING] == {LeaseState.ENDED}
+def test_a_release_is_kept_or_called_off_and_an_end_is_final() -> None:
+    assert ALLOWED[LeaseState.RELEASING] == {LeaseState.ENDED, LeaseState.RUNNING}
     assert ALLOWED[LeaseState.ENDED] == frozenset()
     assert set(ALLOWED) == set(LeaseState)
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.decide.deadline import hazards
+from agent.decide.deadline import hazards, regimes
 from agent.lab.cross_validation import deadline_rounds, pools_rounds, trace_records
 from agent.lab.deadline import hazard_fitting
 from agent.lab.deadline.deadline_jobs import Setting
@@ -143,7 +143,8 @@ def test_the_regimes_are_those_of_the_other_records(records: Path) -> None:
     plan = pools_rounds.Plan(8, (9.0,), (0.2,), 12)
     for judged, others in trace_records.left_out(found, ()):
         sights = regime_fitting.sights([other.folder for other in others], 16)
-        assert pools_rounds.problem(plan, judged, others).first_regimes == regime_fitting.fit(sights)
+        fitted = regimes.with_flicker(regime_fitting.fit(sights))
+        assert pools_rounds.problem(plan, judged, others).first_regimes == fitted
 
 
 def test_a_record_is_judged_on_the_sets_that_it_has_and_on_all_its_pools(records: Path) -> None:

@@ -71,14 +71,14 @@ def test_table_document_and_page_say_what_is_fitted_and_that_blocks_are_few(tmp_
     document = made.document()
     rows = {row["strategy"]: row for row in document["strategies"]}
     assert rows["hedged"]["fitted_on"] == ["AWS from 2022-10-26"]
-    assert (rows["eager"]["fitted_on"], document["blocks"], rows["hedged"]["ci95_vs_baseline"]) == ([], 1, [None, None])
+    assert (rows["eager"]["fitted_on"], document["blocks"], rows["hedged"]["ci95_vs_baseline"]) == ([], 3, [None, None])
     assert [line[0] for line in made.lines()[1:]] == ["eager", "hedged *"]
     assert any("fitted on these very data" in note for note in made.notes())
-    assert any(note.startswith("95 % not known: these runs are of 1 independent block,") for note in made.notes())
+    assert any(note.startswith("95 % not known: these runs are of 3 independent blocks,") for note in made.notes())
     page = html.page([saved_table.table(document)])
     assert "fitted on these data" in page
     assert "not known" in page
-    assert "(here 1)" in page
+    assert "(here 3)" in page
 
 
 def test_the_command_prints_the_mark(tmp_path: Path) -> None:
