@@ -6,7 +6,6 @@ Schedulers and workers are Dask's own commands in processes on loopback.
 import json
 import random
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +101,7 @@ def test_killed_workers_change_no_byte(forker: Forker, traces: Path, tmp_path: P
         assert len(boxes.alive) == 2, "the scheduler, and the last of five workers"
 
 
+@pytest.mark.nightly
 def test_a_bench_prints_the_same_and_says_who_computed_what(forker: Forker, traces: Path, tmp_path: Path) -> None:
     words = ["lab", "bench", "--problem", "deadline", "--traces", str(traces), *SHORT, *PRICED, "--json"]
     with dask_boxes.boxes(forker, tmp_path, "left", "right") as boxes:
@@ -134,6 +134,7 @@ def _timeless(text: str) -> Any:
     return found
 
 
+@pytest.mark.nightly
 def test_a_dead_scheduler_is_a_sentence_and_an_exit_code(
     forker: Forker, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,15 +157,13 @@ def _kill_once(boxes: Boxes) -> None:
         boxes.kill("scheduler")
 
 
-class Waiting:
-    """A work whose first part is done at once, and whose other parts are when a file is there."""
+class Echo:
+    """A work whose result is its part."""
 
-    def done(self, file: Path, part: int) -> int:
-        while part and not file.exists():
-            time.sleep(0.05)
+    def done(self, _problem: Path, part: int) -> int:
         return part
 
-    def is_true(self, _file: Path, part: int, result: int) -> bool:
+    def is_true(self, _problem: Path, part: int, result: int) -> bool:
         return part == result
 
 
@@ -187,6 +186,7 @@ def _files(package):
 """
 
 
+@pytest.mark.nightly
 def test_another_build_is_refused_before_anything_is_computed_and_whenever_it_joins(
     forker: Forker, traces: Path, tmp_path: Path
 ) -> None:
@@ -195,13 +195,12 @@ def test_another_build_is_refused_before_anything_is_computed_and_whenever_it_jo
     tree = other_tree(tmp_path / "tree")
     with dask_boxes.boxes(forker, tmp_path, "good") as boxes:
         with dask_workers.connected(boxes.address) as workers:
-            results = workers.map(Waiting(), tmp_path / "open", [0, 1])
-            assert next(results) == 0
+            assert list(workers.map(Echo(), tmp_path, [0])) == [0]
             boxes.cold("bad", tree)
             boxes.await_workers(2)
             boxes.kill("good")
             with pytest.raises(ClusterError, match=r"\(bad\) would compute with something else") as late:
-                next(results)
+                list(workers.map(Echo(), tmp_path, [1]))
         assert {share.name for share in workers.shares.values()} == {"good"}
         with (
             pytest.raises(ClusterError, match=r"strategies/patient\.toml") as first,
@@ -227,6 +226,7 @@ def cheaper() -> None:
     tick_engine.play = play  # type: ignore[assignment]
 
 
+@pytest.mark.nightly
 def test_a_worker_that_computes_something_else_with_the_same_files_is_found(
     forker: Forker, traces: Path, tmp_path: Path
 ) -> None:
@@ -264,6 +264,7 @@ def certificates(folder: Path) -> dict[str, str]:
     return {f"distributed.comm.tls.{key}": value for key, value in {"ca-file": str(folder / "ca"), **roles}.items()}
 
 
+@pytest.mark.nightly
 def test_over_tls_both_sides_show_certificates_of_one_authority(traces: Path, tmp_path: Path) -> None:
     import dask
 
@@ -298,6 +299,7 @@ def test_over_tls_both_sides_show_certificates_of_one_authority(traces: Path, tm
         assert (foreign.exit_code, "no scheduler answers" in foreign.stderr) == (1, True)
 
 
+@pytest.mark.nightly
 def test_a_part_that_fails_by_itself_fails_the_bench(forker: Forker, traces: Path, tmp_path: Path) -> None:
     from agent.lab.workers import dask_workers
 
