@@ -13,6 +13,7 @@ from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.lab.cross_validation.leave_one_out import Judge
+    from agent.lab.cross_validation.pools_rounds import Plan
     from agent.lab.cross_validation.rounds import Round
 
 
@@ -40,20 +41,24 @@ def _deadline(jobs: Jobs, _seed: int) -> "Judge":
 
 
 def _deadline_pools(jobs: Jobs, seed: int) -> "Judge":
-    from agent.lab.cross_validation import leave_one_out, pools_rounds
+    from agent.lab.cross_validation import leave_one_out
 
     if jobs.spot_price is not None or jobs.on_demand_price is not None:
         sentence = "prices differ between pools; leave --spot-price and --on-demand-price out"
         exits.stop(exits.BAD_INPUT, [f"deadline-pools takes the traces' own prices: {sentence}"])
-    plan = pools_rounds.Plan(jobs.work, jobs.allowed, jobs.overheads, jobs.stride, jobs.unknown_on_demand_price)
-    return leave_one_out.SeveralPools(plan, seed)
+    return leave_one_out.SeveralPools(_pools_plan(jobs), seed)
 
 
 def _longest_job(jobs: Jobs, _seed: int) -> "Judge":
-    from agent.lab.cross_validation import leave_one_out, pools_rounds
+    from agent.lab.cross_validation import leave_one_out
 
-    plan = pools_rounds.Plan(jobs.work, jobs.allowed, jobs.overheads, jobs.stride, jobs.unknown_on_demand_price)
-    return leave_one_out.LongestJob(plan)
+    return leave_one_out.LongestJob(_pools_plan(jobs))
+
+
+def _pools_plan(jobs: Jobs) -> "Plan":
+    from agent.lab.cross_validation import pools_rounds
+
+    return pools_rounds.Plan(jobs.work, jobs.allowed, jobs.overheads, jobs.stride, jobs.unknown_on_demand_price)
 
 
 PROBLEMS: dict[str, tuple[Callable[[Jobs, int], "Judge"], float, str, str, float]] = {
