@@ -41,7 +41,7 @@ class Search:
         self._seed = seed
         self._asked = 0
         self.rows = OfferRows(world)
-        self._fits: dict[tuple[bytes, frozenset[str]], dict[int, bool]] = {}
+        self._fitting: dict[tuple[bytes, frozenset[str]], tuple[Slice, ...]] = {}
 
     def answer(self, call: Call) -> Reply:
         """Answer a search in any of the forms in which clients send it."""
@@ -78,25 +78,24 @@ class Search:
             tests.append(("disk_space", filter_grammar.compile_one("gte", storage)))
         fixed_tests = [(name, test) for name, test in tests if name not in offer_rows.MOVING_COLUMNS]
         moving_tests = [(name, test) for name, test in tests if name in offer_rows.MOVING_COLUMNS]
-        fits = self._fits_of(msgspec.json.encode(body), columns)
-        for slice_ in self._world.listed():
-            does_fit = fits.get(slice_.offer_id)
-            if does_fit is None:
-                does_fit = fits[slice_.offer_id] = _holds(fixed_tests, self.rows.fixed(slice_))
-            if not does_fit:
+        for slice_ in self._fitting_of((msgspec.json.encode(body), columns), fixed_tests):
+            if not self._world.is_listed(slice_):
                 continue
             prices = self.rows.prices(slice_, kind, storage)
             if prices is not None and _holds(moving_tests, prices):
                 yield slice_, prices
 
-    def _fits_of(self, question: bytes, columns: frozenset[str]) -> dict[int, bool]:
-        """Return by offer whether it is known to fit a question, by the columns that never change."""
-        fits = self._fits.get((question, columns))
-        if fits is None:
-            if len(self._fits) >= MOST_QUESTIONS:
-                self._fits.clear()
-            fits = self._fits[question, columns] = {}
-        return fits
+    def _fitting_of(
+        self, question: tuple[bytes, frozenset[str]], tests: Sequence[tuple[str, Test]]
+    ) -> tuple[Slice, ...]:
+        """Return the slices that fit a question by the columns that never change, whether they are listed or not."""
+        fitting = self._fitting.get(question)
+        if fitting is None:
+            if len(self._fitting) >= MOST_QUESTIONS:
+                self._fitting.clear()
+            every = self._world.slices.values()
+            fitting = self._fitting[question] = tuple(each for each in every if _holds(tests, self.rows.fixed(each)))
+        return fitting
 
 
 def _question(call: Call) -> dict[str, Any] | None:
