@@ -174,6 +174,7 @@ class App:
         async with self._turn:
             # A reload during the turn counts from the next one on, when the leases have its names.
             rules, unwritten = self.rules, ""
+            self.ledger.refuse_unled()
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)

@@ -29,6 +29,11 @@ class Clock(Protocol):
         ...
 
 
+def boottime() -> float:
+    """Return seconds since the machine's start, in which its sleep counts too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class SystemClock:
     """The machine's own clock."""
 

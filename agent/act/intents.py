@@ -4,8 +4,10 @@ from collections.abc import Container
 from dataclasses import replace
 from datetime import datetime
 
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
-from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Decision, Hold, Rebid, Rent, kind_of
 from agent.domain.work.workload import Workload
@@ -53,6 +55,24 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
         price=price,
         rate=rate,
         disk_gb=lease.disk_gb,
+    )
+
+
+def event_of(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
+    """Return the event of a decision that was carried out or refused; `said` replaces its reason."""
+    return Event(
+        at=now,
+        kind=kind,
+        workload=intent.slot.workload,
+        slot=intent.slot.index,
+        lease_id=intent.lease_id,
+        intent_id=intent.intent_id,
+        market=intent.market,
+        host_id=host_id,
+        bid=intent.price,
+        rate=intent.rate if intent.kind is not IntentKind.RELEASE else None,
+        reason_code=decision.reason.code,
+        reason=said or decision.reason.sentence,
     )
 
 

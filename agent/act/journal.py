@@ -6,6 +6,7 @@ Invariants:
    rejects; everything else, a crash included, leaves doubt.
 3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so. Only a release
    that makes room for a rent waits with it.
+4. Nothing is sent, releases included, by a daemon that cannot show that it leads: another may want that lease.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind, LoggedKind
-from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import GONE, KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
@@ -39,7 +40,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.transaction import Transaction
-from agent.markets import labels, market_errors, port
+from agent.markets import labels, market_errors, port, send_permit
 
 log = structlog.get_logger("gpubid.journal")
 
@@ -109,18 +110,22 @@ class Journal:
             await self._record(intent, decision)
             crashpoint.reached("recorded", intent.kind.value)
             refused = unproven or self._denial(intent)
+            permit = self._ledger.permit(is_paying=intent.kind.is_paying)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
             makes_room = break_before_make.makes_room(decision, self._ledger.recollection(intent.recorded_at).leases)
             if error.code is Code.DEPOSED or intent.kind.is_paying or refused or unproven or makes_room:
                 raise
-            await self._unjournaled(intent, decision, error)
+            self._ledger.refuse_unled()
+            with send_permit.under(self._ledger.permit()):
+                await self._unjournaled(intent, decision, error)
             return None
         if refused:
             self.guarded.take(intent.intent_id)
             return intent
         crashpoint.reached("sent", intent.kind.value)
-        return await self._send(intent, decision, work)
+        with send_permit.under(permit):
+            return await self._send(intent, decision, work)
 
     async def _go_on(self, intent: Intent, decision: Rent, kept: Lease, work: Workload | None) -> Intent | None:
         """Let the host of a finished task go on with another slot; None if that may not be, and nothing changed."""
@@ -311,7 +316,7 @@ class Journal:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
                 _let_rest(tx, decision, now)
-            happened = _event(outcome.kind, intent, decision, outcome.lease.host_id, now)
+            happened = intents.event_of(outcome.kind, intent, decision, outcome.lease.host_id, now)
             tx.append_event(replace(happened, lease_id=outcome.lease.lease_id))  # the intent of a rent names none
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
@@ -332,14 +337,16 @@ class Journal:
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.REJECTED, at=now, outcome=reason, instance_id=leftover_id)
             said = f"{reason}: {sentence}"
-            tx.append_event(_event(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
+            tx.append_event(intents.event_of(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
             for rest in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
                 tx.add_expiring(rest)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
-                happened = _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
+                happened = intents.event_of(
+                    left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind"
+                )
                 tx.append_event(replace(happened, lease_id=left.lease.lease_id))
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
@@ -381,20 +388,3 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
         tx.lift_expiring(place)
     if isinstance(decision, Resume):
         tx.add_expiring(cooldowns_after_writes.after_start(decision, now))
-
-
-def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
-    return Event(
-        at=now,
-        kind=kind,
-        workload=intent.slot.workload,
-        slot=intent.slot.index,
-        lease_id=intent.lease_id,
-        intent_id=intent.intent_id,
-        market=intent.market,
-        host_id=host_id,
-        bid=intent.price,
-        rate=intent.rate if intent.kind is not IntentKind.RELEASE else None,
-        reason_code=decision.reason.code,
-        reason=said or decision.reason.sentence,
-    )

@@ -32,6 +32,8 @@ class Code(Enum):
     """The server does not answer at the start, or refuses the role."""
     DEPOSED = "deposed"
     """Another daemon has written this ledger since; this one may write nothing any more, releases included."""
+    UNLED = "unled"
+    """This daemon cannot show that it still leads; until it can, it sends nothing, releases included."""
     MOVED = "moved"
     """The ledger was moved elsewhere; what was recorded since is there."""
 

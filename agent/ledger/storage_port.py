@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from agent.ledger.file.ledger_check import Verification
+    from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.wire import Link
 
 Password = Callable[[str, Path | None], str]
@@ -18,6 +19,15 @@ Password = Callable[[str, Path | None], str]
 
 class Held(Protocol):
     """The right to write a ledger."""
+
+    def lost(self) -> "LedgerError | None":
+        """Return why this process cannot show that it still has the right, or None while it can."""
+
+    def permit(self, *, is_paying: bool) -> Callable[[], str]:
+        """Return a function to be asked before the first byte of what is now recorded as sent.
+
+        It returns why the request must not leave, or an empty text.
+        """
 
     def release(self) -> None:
         """Give it up."""

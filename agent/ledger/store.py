@@ -85,6 +85,23 @@ class Ledger:
         """The place of the tables, for readers of one's own."""
         return self._place
 
+    def refuse_unled(self) -> None:
+        """Raise if this daemon cannot show that it still leads. On a file it always does.
+
+        Raises:
+            LedgerError: UNLED, DEPOSED.
+        """
+        lost = self._lock.lost()
+        if lost is not None:
+            raise lost
+
+    def permit(self, *, is_paying: bool = False) -> Callable[[], str]:
+        """Return a function to be asked before the first byte of what is now recorded as sent.
+
+        It returns why the request must not leave, or an empty text.
+        """
+        return self._lock.permit(is_paying=is_paying)
+
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
         """Return the memory at `now` with the owed kill.
 

@@ -15,6 +15,7 @@ import aiohttp
 import yarl
 
 from agent import __version__
+from agent.markets import send_permit
 
 SILENCE_SECONDS = 1.5
 """Silence after which a stream counts as complete."""
@@ -161,17 +162,25 @@ class HttpExchange:
 
     def _session_for_writes(self) -> aiohttp.ClientSession:
         if self._writes is None:
-            self._writes = self._session(aiohttp.TCPConnector(limit=8, force_close=True))
+            asking = aiohttp.TraceConfig()
+            asking.on_connection_create_end.append(_ask_again)
+            self._writes = self._session(aiohttp.TCPConnector(limit=8, force_close=True), asking)
         return self._writes
 
-    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    def _session(self, connector: aiohttp.TCPConnector, *traces: aiohttp.TraceConfig) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=connector,
+            trace_configs=list(traces),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self._deadline),
             headers={"User-Agent": f"gpubid/{__version__}", "Accept": "application/json"},
             read_bufsize=2**18,
         )
+
+
+async def _ask_again(*_: object) -> None:
+    """Ask once more whether a write may leave, now that it has its connection: that may have taken seconds."""
+    send_permit.check()
 
 
 def _in_our_words(error: Exception) -> Lost | NeverLeft:

@@ -78,6 +78,15 @@ class Unreachable(Rejected):
         super().__init__("unreachable", sentence)
 
 
+class Withheld(Rejected):
+    """This daemon may not send any more, so nothing of a write left."""
+
+    code = "withheld"
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__("withheld", sentence)
+
+
 class Ambiguous(MarketError):
     """A write was sent, and its outcome is not known."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import yarl
 
 from agent import clock as clocks
-from agent.markets import http_exchange, market_errors
+from agent.markets import http_exchange, market_errors, send_permit
 from agent.markets import pace as pacing
 from agent.markets.http_exchange import Exchange, Reply
 
@@ -150,9 +150,11 @@ class Transport:
         """Send an order once and return the answer, whatever its status.
 
         Raises: Ambiguous (no usable answer), Unreachable (no connection, so nothing left), Throttled (the lane is
-            closed, nothing was sent), Unauthorized (no usable key, nothing was sent).
+            closed, nothing was sent), Unauthorized (no usable key, nothing was sent), Withheld (this daemon may not
+            send any more, nothing was sent).
         """
         await self._pace.turn(call.lane, door=call.door)
+        send_permit.check()
         body = call.body or b"{}"
         try:
             return await self._send(call, body, is_write=True)

@@ -22,7 +22,7 @@ from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.work import public_key
 from agent.ledger.store import Ledger
-from agent.markets import market_errors, port
+from agent.markets import market_errors, port, send_permit
 
 log = structlog.get_logger("gpubid.keys")
 
@@ -77,7 +77,8 @@ class KeyOrder:
         if denied:
             return False
         crashpoint.reached("sent", intent.kind.value)
-        state, outcome = await self._reply(intent.instance_id, key)
+        with send_permit.under(self.ledger.permit()):
+            state, outcome = await self._reply(intent.instance_id, key)
         crashpoint.reached("replied", intent.kind.value)
         async with self.ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, state, at=self.now(), outcome=outcome)

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.ledger.file import sidecar
@@ -33,6 +34,15 @@ class LedgerLock:
             ) from error
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def lost(self) -> LedgerError | None:
+        """Return None: the kernel takes the lock from no process."""
+        return None
+
+    def permit(self, *, is_paying: bool) -> Callable[[], str]:
+        """Return that everything may leave."""
+        del is_paying
+        return str
 
     def release(self) -> None:
         """Give up the lock. The file stays, because removing it would let two processes lock two files of one name."""

@@ -9,15 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy.util import LRUCache
 
 from agent.ledger.ledger_errors import Code, LedgerError
-from agent.ledger.server import server_errors, session
+from agent.ledger.server import leader_row, server_errors, session
 from agent.ledger.server.dialect import dialect
 from agent.ledger.server.server_errors import NotCommitted
 from agent.ledger.server_address import ServerAddress
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
 """Compiled statements, which all engines share."""
-_HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR SHARE) AS held"
-"""It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
 _ENDED = (Code.UNWRITABLE, Code.DEPOSED, Code.LOCKED)
 
 
@@ -65,7 +63,7 @@ class ServerLink:
         self._warnings.clear()
         try:
             with raw.pipeline():
-                raw.execute(_HELD, (self._epoch,))
+                raw.execute(leader_row.HELD, (self._epoch,))
                 done = raw.execute("COMMIT")
         except psycopg.errors.DivisionByZero:
             raise session.deposed(self._address) from None

@@ -2,7 +2,8 @@
 
 import sqlite3
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
+from sqlalchemy import exc
 
+from agent import clock
 from agent.ledger import table_copy
 from agent.ledger.file import migrate
 from agent.ledger.file.connection import FileLink
 from agent.ledger.file.ledger_check import Verification
 from agent.ledger.ledger_errors import Code, LedgerError
-from agent.ledger.server import server_check, server_errors, server_tables, session
+from agent.ledger.server import leader_row, server_check, server_errors, server_tables, session
+from agent.ledger.server.leadership import Leadership
 from agent.ledger.server.server_link import ServerLink
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.storage_port import Password
@@ -27,24 +31,38 @@ PREPARE_SECONDS = 120.0
 
 
 class _Lock:
-    """The right to write, which the server gives up when the session ends."""
+    """The right to write: the lead, and the session that writes. The server gives both up when their sessions end."""
 
-    def __init__(self, raw: "psycopg.Connection[Any]") -> None:
+    def __init__(self, lead: Leadership, raw: "psycopg.Connection[Any]") -> None:
+        self.lead = lead
         self._raw = raw
 
+    def lost(self) -> LedgerError | None:
+        """Return why the lead cannot be shown."""
+        return self.lead.lost()
+
+    def permit(self, *, is_paying: bool) -> Callable[[], str]:
+        """Return what says before the first byte why a request must not leave."""
+        return self.lead.permit(is_paying=is_paying)
+
     def release(self) -> None:
-        """End the session."""
+        """End both sessions, the lead last."""
         with suppress(psycopg.Error):
             self._raw.close()
+        self.lead.release()
 
 
 class ServerStorage:
     """The tables of one schema; see `agent/ledger/storage_port.py` for each method."""
 
-    def __init__(self, path: Path, address: ServerAddress, password: Password) -> None:
+    def __init__(
+        self, path: Path, address: ServerAddress, password: Password, boottime: Callable[[], float] = clock.boottime
+    ) -> None:
         self.path = path
         self.address = address
         self._password = password
+        self.lead: Leadership | None = None
+        self._boottime = boottime
         self._locked: psycopg.Connection[Any] | None = None
         self._epoch: int | None = None
         self._last_process = 0
@@ -59,18 +77,16 @@ class ServerStorage:
         return False
 
     def lock(self) -> _Lock:
-        """Take the lock for a new session, which then writes."""
-        raw = self._connected(reads=False)
+        """Take the lead, and the lock for a new session, which then writes."""
+        raw = self._elected()
+        lead = Leadership(raw, self.address, lambda: self._connected(reads=False), self._boottime)
         try:
-            session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS)
-        except psycopg.Error as error:
-            raw.close()
-            raise self._in_our_words(error) from error
+            self._locked = self._writer()
         except BaseException:
-            raw.close()
+            lead.release()
             raise
-        self._locked = raw
-        return _Lock(raw)
+        self.lead = lead
+        return _Lock(lead, self._locked)
 
     def prepare(self) -> None:
         """Create or upgrade the tables, and begin this daemon's epoch."""
@@ -79,11 +95,13 @@ class ServerStorage:
         late.start()
         try:
             server_tables.prepare(raw, self.address)
-            self._epoch = session.next_epoch(raw)
+            self._epoch = leader_row.begin(raw)
         except psycopg.Error as error:
             raise self._in_our_words(error) from error
         finally:
             late.cancel()
+        if self.lead is not None:
+            self.lead.begin(self._epoch)
 
     def link(self, mode: str) -> ServerLink:
         """Return a way to the tables."""
@@ -130,7 +148,7 @@ class ServerStorage:
                 writing.begin(_raw(target))
                 table_copy.copy(source, target)
                 writing.commit(_raw(target), reads=False)
-        except (sa.exc.SQLAlchemyError, *reading.errors) as error:
+        except (exc.SQLAlchemyError, *reading.errors) as error:
             raise self._in_our_words(error) from error
         except sqlite3.Error as error:
             raise writing.in_our_words(error) from error
@@ -175,14 +193,15 @@ class ServerStorage:
             return raw
         raw = session.connect(self.address, self._word(reads=False), reads=False)
         try:
+            leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
             session.take_lock(raw, self.address)
-            session.refuse_deposed(raw, self.address, self._epoch or 0)
+            leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
         except LedgerError as error:
             found = session.holder(raw, self.address.schema) if error.code is Code.LOCKED else None
             raw.close()
             if error.code is not Code.LOCKED:
                 raise
-            if found is not None and found[0] != self._last_process:
+            if found is not None and found.process != self._last_process:
                 raise session.deposed(self.address) from error
             # Our own last session has not ended: its commit may still wait. Until then nothing is read or written.
             sentence = (
@@ -194,6 +213,40 @@ class ServerStorage:
             raise
         self._last_process = raw.info.backend_pid
         return raw
+
+    def _elected(self) -> "psycopg.Connection[Any]":
+        """Return a session that has the lock of the leader.
+
+        Raises:
+            LedgerError: LOCKED, another daemon leads; UNREACHABLE, UNWRITABLE.
+        """
+        with self._opening(self._connected(reads=False)) as raw:
+            session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS, session.LEADER)
+            return raw
+
+    def _writer(self) -> "psycopg.Connection[Any]":
+        """Return a session that has the lock of the writer. The leader ends one that a former leader left."""
+        with self._opening(self._connected(reads=False)) as raw:
+            try:
+                session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS)
+            except LedgerError:
+                found = session.holder(raw, self.address.schema)
+                if found is not None:
+                    session.end(raw, found.process)
+                session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS)
+            return raw
+
+    @contextmanager
+    def _opening(self, raw: "psycopg.Connection[Any]") -> "Iterator[psycopg.Connection[Any]]":
+        """Yield a session that is closed if the block fails."""
+        try:
+            yield raw
+        except psycopg.Error as error:
+            raw.close()
+            raise self._in_our_words(error) from error
+        except BaseException:
+            raw.close()
+            raise
 
     def _connected(self, *, reads: bool) -> "psycopg.Connection[Any]":
         try:

@@ -15,16 +15,13 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.server import leader_row
 from agent.ledger.server.dialect import dialect
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.tables import schema
 
 FIRST = "0126"
 """The first schema that was ever on a server."""
-LEADER = """
-    CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), epoch BIGINT NOT NULL,
-        since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now())
-"""
 VERSION = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 
 
@@ -64,6 +61,7 @@ def prepare(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
             _create(raw, address)
     elif found != schema.REVISION:
         upgrade(raw)
+    raw.execute(leader_row.ADDED)
     if address.reader:
         _show(raw, address)
 
@@ -74,7 +72,7 @@ def _create(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
         raw.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
     for statement in statements():
         raw.execute(statement.encode())
-    for statement in (LEADER, VERSION):
+    for statement in (leader_row.TABLE, VERSION):
         raw.execute(statement.encode())
     raw.execute("INSERT INTO alembic_version VALUES (%s)", (schema.REVISION,))
 

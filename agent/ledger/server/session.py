@@ -1,8 +1,9 @@
-"""One session at the server with our settings, and the lock that lets only one daemon write.
+"""One session at the server with our settings, and the locks that let only one daemon lead and write.
 
-1. The lock is of the session that writes, so a commit can only happen while its session has the lock. The server gives
-   it up when the session ends. A session whose commit waits for a standby keeps it, so nobody reads what may change.
-2. The number of the epoch rises with each start. A commit checks it, for poolers that share sessions.
+1. A fleet has two locks: one of the session that leads (`leadership.py`), and one of the session that writes. So a
+   commit can only happen while its session has its lock. The server gives a lock up when the session ends. A session
+   whose commit waits for a standby keeps it, so nobody reads what may change.
+2. The number of the epoch rises with each start. A commit checks it.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import math
 import os
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -22,8 +24,20 @@ from agent.ledger.server_address import ServerAddress
 CONNECT_SECONDS = 5
 KEEPALIVE = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
 """A client that is cut off loses its session after about eleven seconds; by default the server waits two hours."""
+WRITER, LEADER = "ledger", "leader"
+"""The lock of the session that writes, and of the session that leads."""
 LOCK_PATIENCE_SECONDS = 3.0
 """How long a start waits for the session of a daemon that has just ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A session that has a lock: its process at the server, and its client's address, empty on the same machine."""
+
+    process: int
+    client: str
+    waits_for_replica: bool
+    """Whether its commit waits for a synchronous standby of the server."""
 
 
 class _WholeLoader(adapt.Loader):
@@ -44,9 +58,9 @@ class _NumberDumper(numeric.FloatDumper):
         return super().dump(obj)
 
 
-def lock_key(schema: str) -> int:
-    """Return the number of a fleet's advisory lock: the first eight bytes of a digest of its schema's name."""
-    digest = hashlib.sha256(b"gpubid ledger " + schema.encode()).digest()
+def lock_key(schema: str, lock: str = WRITER) -> int:
+    """Return the number of an advisory lock of a fleet: the first eight bytes of a digest of its schema's name."""
+    digest = hashlib.sha256(f"gpubid {lock} {schema}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
@@ -100,13 +114,15 @@ def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool)
     raw.execute(sql.SQL("SELECT {}").format(chosen))
 
 
-def take_lock(raw: "psycopg.Connection[Any]", address: ServerAddress, patience_seconds: float = 0.0) -> None:
-    """Take the lock of a fleet for this session.
+def take_lock(
+    raw: "psycopg.Connection[Any]", address: ServerAddress, patience_seconds: float = 0.0, lock: str = WRITER
+) -> None:
+    """Take a lock of a fleet for this session.
 
     Raises:
         LedgerError: LOCKED, another session has it.
     """
-    key, milliseconds = lock_key(address.schema), round(patience_seconds * 1000)
+    key, milliseconds = lock_key(address.schema, lock), round(patience_seconds * 1000)
     try:
         if milliseconds:
             raw.execute("SELECT set_config('lock_timeout', %s, false)", (str(milliseconds),))
@@ -114,45 +130,39 @@ def take_lock(raw: "psycopg.Connection[Any]", address: ServerAddress, patience_s
             raw.execute("RESET lock_timeout")
             return
     except psycopg.errors.LockNotAvailable:
-        raise LedgerError(Code.LOCKED, _in_use(raw, address)) from None
+        raw.execute("RESET lock_timeout")
+        raise LedgerError(Code.LOCKED, _in_use(raw, address, lock)) from None
     if not _scalar(raw, "SELECT pg_try_advisory_lock(%s)", key):
-        raise LedgerError(Code.LOCKED, _in_use(raw, address))
+        raise LedgerError(Code.LOCKED, _in_use(raw, address, lock))
 
 
-def holder(raw: "psycopg.Connection[Any]", schema: str) -> tuple[int, str] | None:
-    """Return the process at the server and the address of the client that has the lock; None if nobody has it."""
+def holder(raw: "psycopg.Connection[Any]", schema: str, lock: str = WRITER) -> Holder | None:
+    """Return the session that has a lock; None if nobody has it."""
     found = raw.execute(
-        "SELECT pid, coalesce(host(client_addr), '') FROM pg_locks JOIN pg_stat_activity USING (pid) "
+        "SELECT pid, coalesce(host(client_addr), ''), coalesce(wait_event, '') "
+        "FROM pg_locks JOIN pg_stat_activity USING (pid) "
         "WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
         "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
         "AND (classid::bigint << 32) | objid::bigint = %s LIMIT 1",
-        (lock_key(schema),),
+        (lock_key(schema, lock),),
     ).fetchone()
-    return None if found is None else (int(found[0]), str(found[1]))
+    return None if found is None else Holder(int(found[0]), str(found[1]), found[2] == "SyncRep")
 
 
-def _in_use(raw: "psycopg.Connection[Any]", address: ServerAddress) -> str:
-    found = holder(raw, address.schema)
-    who = "another session" if found is None else f"session {found[0]} of {found[1] or 'the same machine'}"
+def end(raw: "psycopg.Connection[Any]", process: int) -> None:
+    """End a session of our own role at the server, and wait up to five seconds for its end."""
+    raw.execute("SELECT pg_terminate_backend(%s, 5000)", (process,))
+
+
+def _in_use(raw: "psycopg.Connection[Any]", address: ServerAddress, lock: str) -> str:
+    found = holder(raw, address.schema, lock)
+    who = "another session" if found is None else f"session {found.process} of {found.client or 'the same machine'}"
     return f"{address.shown} is in use by {who}: stop that daemon first, or use another [ledger] schema for this one"
 
 
 def _scalar(raw: "psycopg.Connection[Any]", query: str, *values: object) -> Any:  # noqa: ANN401 - any value
     row = raw.execute(query.encode(), values).fetchone()
     return None if row is None else row[0]
-
-
-def next_epoch(raw: "psycopg.Connection[Any]") -> int:
-    """Begin the epoch of this daemon, and return its number."""
-    query = "INSERT INTO leader (one, epoch) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET epoch = leader.epoch + 1"
-    return int(_scalar(raw, f"{query} RETURNING epoch"))
-
-
-def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:
-    """Raise LedgerError DEPOSED if another daemon has begun an epoch since."""
-    present = _scalar(raw, "SELECT epoch FROM leader")
-    if present != epoch:
-        raise deposed(address)
 
 
 def deposed(address: ServerAddress) -> LedgerError:

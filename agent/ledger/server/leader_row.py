@@ -1,0 +1,56 @@
+"""The one row of table `leader`: the number of the epoch, who began it, and the last beat.
+
+1. A commit locks the row with FOR KEY SHARE, which no beat waits for. The begin of an epoch locks it with FOR UPDATE,
+   so it waits until no commit of the former leader is pending.
+"""
+
+import socket
+from typing import Any
+
+import psycopg
+
+from agent.ledger.server import session
+from agent.ledger.server_address import ServerAddress
+
+TABLE = """
+    CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), epoch BIGINT NOT NULL,
+        since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        host TEXT NOT NULL DEFAULT '', page TEXT NOT NULL DEFAULT '')
+"""
+ADDED = """
+    ALTER TABLE leader ADD COLUMN IF NOT EXISTS host TEXT NOT NULL DEFAULT '',
+        ADD COLUMN IF NOT EXISTS page TEXT NOT NULL DEFAULT ''
+"""
+HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR KEY SHARE) AS held"
+"""It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
+_BEGIN = """
+    INSERT INTO leader (one, epoch, host) VALUES (1, 1, %s) ON CONFLICT (one) DO UPDATE
+    SET epoch = leader.epoch + 1, since = now(), beat_at = now(), host = excluded.host, page = '' RETURNING epoch
+"""
+_BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s WHERE epoch = %s"
+
+
+def begin(raw: "psycopg.Connection[Any]") -> int:
+    """Begin the epoch of this daemon, and return its number."""
+    with raw.transaction():
+        raw.execute("SELECT 1 FROM leader FOR UPDATE")
+        row = raw.execute(_BEGIN, (socket.gethostname(),)).fetchone()
+    if row is None:
+        raise RuntimeError("an upsert returns its row")
+    return int(row[0])
+
+
+def beat(raw: "psycopg.Connection[Any]", epoch: int, page: str) -> bool:
+    """Write one beat of an epoch. Return False if the epoch is over."""
+    return raw.execute(_BEAT, (page, epoch)).rowcount == 1
+
+
+def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:
+    """Raise LedgerError DEPOSED if another daemon has begun an epoch since.
+
+    Raises:
+        LedgerError: DEPOSED.
+    """
+    row = raw.execute("SELECT epoch FROM leader").fetchone()
+    if row is None or row[0] != epoch:
+        raise session.deposed(address)

@@ -1,0 +1,156 @@
+"""The lead over a real PostgreSQL server: who has it, when it can be shown, and how it passes on. Time is handed in."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.server_address import ServerAddress
+from tests.support import engines, postgres
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+
+from agent.ledger.server import leadership, session  # noqa: E402 - needs the driver
+from agent.ledger.server.server_storage import ServerStorage  # noqa: E402
+
+
+class Boot:
+    """Seconds since a machine's start, which a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Box:
+    """A machine with a daemon's right to write. Its beats are written when the test says so."""
+
+    def __init__(self, path: Path, address: ServerAddress) -> None:
+        self.boot = Boot()
+        self.storage = ServerStorage(path, address, lambda *_: "", self.boot)
+        self.held = self.storage.lock()
+        self.storage.prepare()
+        self.lead = self.held.lead
+
+    @property
+    def code(self) -> Code | None:
+        lost = self.held.lost()
+        return None if lost is None else lost.code
+
+
+@pytest.fixture(autouse=True)
+def _no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leadership, "BEAT_SECONDS", threading.TIMEOUT_MAX)
+    monkeypatch.setattr(session, "LOCK_PATIENCE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def address(database: str, path: Path) -> ServerAddress:
+    return ServerAddress(database, engines.schema(path))
+
+
+@pytest.fixture
+def box(path: Path, address: ServerAddress) -> Iterator[Box]:
+    leader = Box(path, address)
+    yield leader
+    leader.held.release()
+
+
+def end_session(box: Box) -> None:
+    """End the session that leads, as an operator or another daemon would."""
+    with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
+        session.end(raw, box.lead._process)
+
+
+def test_the_lead_can_be_shown_for_eight_seconds_after_a_beat(box: Box) -> None:
+    assert box.code is None
+    box.boot.seconds += leadership.SHOWN_SECONDS - 0.1
+    assert box.code is None
+    box.boot.seconds += 0.2
+    assert box.code is Code.UNLED
+    box.lead.beat()
+    assert box.code is None
+
+
+def test_eight_seconds_end_before_the_server_frees_the_lock_of_a_lost_box() -> None:
+    keepalive = session.KEEPALIVE
+    noticed = (
+        keepalive["tcp_keepalives_idle"] + keepalive["tcp_keepalives_interval"] * keepalive["tcp_keepalives_count"]
+    )
+    assert noticed > leadership.SHOWN_SECONDS
+
+
+def test_a_paying_request_leaves_within_five_seconds_of_its_record_and_an_ending_one_later(box: Box) -> None:
+    pays, ends = box.held.permit(is_paying=True), box.held.permit(is_paying=False)
+    assert (pays(), ends()) == ("", "")
+    box.boot.seconds += leadership.SENT_SECONDS
+    assert "another daemon may lead" in pays()
+    assert not ends()
+    box.boot.seconds += leadership.SHOWN_SECONDS
+    assert "cannot show that it leads" in ends()
+
+
+def test_a_broken_session_shows_no_lead_until_it_has_the_lock_back(box: Box) -> None:
+    end_session(box)
+    box.lead.beat()
+    assert box.code is Code.UNLED
+    box.lead.beat()
+    assert box.code is None
+
+
+def test_a_second_box_is_refused_and_takes_over_a_lost_lead_with_the_next_epoch(
+    box: Box, path: Path, address: ServerAddress
+) -> None:
+    with pytest.raises(LedgerError) as refused:
+        Box(path.with_name("b"), address)
+    assert refused.value.code is Code.LOCKED
+    end_session(box)
+    other = Box(path.with_name("b"), address)
+    assert (other.code, other.lead._epoch) == (None, box.lead._epoch + 1)
+    for _ in range(3):
+        box.lead.beat()
+    assert box.code is Code.DEPOSED
+    other.held.release()
+    box.lead.beat()
+    assert box.code is Code.DEPOSED, "for good"
+
+
+def test_a_beat_that_its_standby_did_not_confirm_is_none(box: Box) -> None:
+    box.boot.seconds += leadership.SHOWN_SECONDS
+    trigger = "CREATE TRIGGER warn BEFORE UPDATE ON leader FOR EACH ROW EXECUTE FUNCTION warn()"
+    function = (
+        "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'x'; RETURN NEW; END $$"
+    )
+    with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
+        raw.execute(f"SET search_path TO {box.storage.address.schema}")
+        raw.execute(function)
+        raw.execute(trigger)
+    box.lead.beat()
+    assert box.code is Code.UNLED
+
+
+def test_the_begin_of_an_epoch_waits_for_a_commit_under_way_and_a_beat_does_not(box: Box) -> None:
+    from agent.ledger.server import leader_row
+
+    url, schema = box.storage.address.url, box.storage.address.schema
+
+    def connected() -> Any:
+        return psycopg.connect(url, options=f"-csearch_path={schema}", autocommit=True)
+
+    with connected() as pending, connected() as other:
+        pending.execute("BEGIN")
+        pending.execute(leader_row.HELD, (box.lead._epoch,))
+        box.boot.seconds += leadership.SHOWN_SECONDS
+        box.lead.beat()
+        assert box.code is None, "the beat was committed"
+        other.execute("SET lock_timeout = '200ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            leader_row.begin(other)
+        pending.execute("COMMIT")
+        assert leader_row.begin(other) == box.lead._epoch + 1
