@@ -4,17 +4,23 @@ import dataclasses
 from collections.abc import Iterator
 from unittest import mock
 
+import msgspec
 import pytest
 import structlog
 
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import Instance
+from agent.markets.dstack import market as dstack
 from agent.markets.dstack.endings import TERMINATED, Endings
-from agent.markets.dstack.rows import Machine
+from agent.markets.dstack.listing import Listed
+from agent.markets.dstack.rows import Machine, Run
+from agent.markets.dstack.states import Standing
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play
 from tests.disasters.clouds import cloud_draw
 from tests.disasters.clouds.cloud_draw import MARKET
-from tests.disasters.story import CALM_FROM, Clouds, Deed, Story, Work
+from tests.disasters.clouds.false_returns import FalseReturns
+from tests.disasters.story import CALM_FROM, Clouds, Deed, Story, Strike, Work
 
 WORKS = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "patient", 1))
 QUIET = Story(7, (MARKET,), WORKS, 30.0, 0.0, 0, clouds=Clouds())
@@ -68,6 +74,33 @@ def test_an_end_that_was_watched_is_believed() -> None:
         broken = play.play(story).broken
     assert broken is not None
     assert (broken.point, "its end was watched" in broken.sentence) == (4, True)
+
+
+def test_two_false_words_for_a_machine_that_is_over_do_not_charge_the_hours_since() -> None:
+    """A kill ended it, and its server calls it idle an hour later, in two listings with their looks."""
+    told = Strike(MARKET, "machines", 100, "state", 4, 2.0)
+    story = dataclasses.replace(QUIET, poll=60.0, strikes=(told,), deeds=(Deed(20, "kill"),))
+    assert play.play(story).broken is None
+
+    def bare(market: dstack.DstackMarket, run: Run, where: Standing, listed: Listed) -> Instance:
+        return msgspec.structs.replace(shown(market, run, where, listed), was_over_at=None)
+
+    shown = dstack.DstackMarket._shown
+    with mock.patch.object(dstack.DstackMarket, "_shown", bare):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "were unseen" in broken.sentence) == (4, True)
+
+
+def test_a_false_word_soon_after_a_start_charges_from_the_end_on() -> None:
+    """The new process has had no look that called it over, so the time since its end is unknown."""
+    told = Strike(MARKET, "machines", 87, "state", 4, 2.0)
+    story = dataclasses.replace(QUIET, poll=60.0, strikes=(told,), deeds=(Deed(20, "kill"), Deed(80, "restart")))
+    assert play.play(story).broken is None
+    with mock.patch.object(FalseReturns, "grow", return_value=0.0):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "were unseen" in broken.sentence) == (4, True)
 
 
 def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:

@@ -193,6 +193,30 @@ async def test_a_run_that_is_called_deleted_counts_while_its_machine_is_there() 
         await bench.market.release(run_id)
 
 
+@pytest.mark.parametrize("looks", [0, 1, 2, 40])
+async def test_a_machine_that_was_over_and_is_there_again_says_when_it_last_was_over(looks: int) -> None:
+    """The server never takes an end back, so some of its words were wrong. One look more may prove nothing."""
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await listed(bench)
+        (run,) = bench.world.live_contracts()
+        await stop(bench, run_id)
+        assert run.machine is not None
+        while run.machine.status != "terminated":
+            await bench.simulated.advance(30.0)
+        run.is_deleted = True
+        await looked(bench, 30 * looks)
+        over_at = bench.clock.now()
+        run.machine.status = "idle"
+        await bench.simulated.advance(30.0)
+        (shown,) = await listed(bench)
+        assert (shown.instance_id, shown.bills_gpu) == (run_id, True)
+        assert shown.was_over_at == (over_at if looks >= 2 else None)
+        await bench.simulated.advance(30.0)
+        assert (await bench.market.instance(run_id)).was_over_at == shown.was_over_at
+
+
 async def test_without_a_fleet_as_for_a_kill_by_label_all_machines_are_watched() -> None:
     async with dstack_bench() as bench:
         run_id = await bench.rent(await bench.offer())

@@ -37,6 +37,8 @@ UNSEEN = Label("", Slot("", 0), "")
 LOOKS = 2
 """The number of looks after which an orphan is believed: a stale listing may show an instance that was just
 released."""
+OVER_LONG = timedelta(minutes=15)
+"""So long after the end of a lease its market must call its machine over, or the end itself may have been wrong."""
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -246,7 +248,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     # A sure difference ends the lease at once. It counts at the listed rate unless that is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
     is_believed = is_on_other_terms or ((is_sure or not differs) and _is_likely(row, agreed, is_sure=is_sure))
-    since = min(max(ended.accrued_until, created) if ended else created, _present(fleet, row.market))
+    since = min(_owed_since(row, ended, created), _present(fleet, row.market))
     suffix = f"-{fleet.now.timestamp():.0f}" if ended else ""
     lease = Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
@@ -287,6 +289,18 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
 def _is_unpriced(row: Instance, agreed: UsdPerHour) -> bool:
     """Return whether neither the row nor a record of ours has a price: its whole time is owed once one is read."""
     return agreed == FREE and "gpu_rate" in row.unread and row.bill is None
+
+
+def _owed_since(row: Instance, ended: Lease | None, created: datetime) -> datetime:
+    """Return since when an instance costs something: since its creation, or what came after its ended lease.
+
+    Its market may take back that it is over. If it still called it over long after the lease had ended, the end was
+    right, and only the time since that look is in doubt.
+    """
+    if ended is None:
+        return created
+    since, over_at = max(ended.accrued_until, created), row.was_over_at
+    return max(since, over_at) if over_at is not None and over_at - ended.accrued_until >= OVER_LONG else since
 
 
 def _present(fleet: Fleet, market: str) -> datetime:

@@ -106,6 +106,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     is_called_over: bool = False
     """Whether its market calls it over for good, and cannot prove that its machine bills no more. Nothing of ours runs
     on it, so its slot may run elsewhere; it counts until a person has looked."""
+    was_over_at: datetime | None = None
+    """When its market last called its machine over for good, in UTC, if two looks in a row said so and this one denies
+    it."""
     may_bill_gpu: bool = False
     """Whether its GPUs may be charged in a state that does not charge them."""
     page_answers: bool | None = None

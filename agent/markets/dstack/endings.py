@@ -7,6 +7,9 @@ in a row must say it. Any other one counts as billing until a person has looked 
 that it is gone.
 
 The memory is of this process: what ended while nobody looked is not believed either.
+
+The server never takes `terminated` back. If two looks in a row have said it and a later one says something else, then
+some of its words were wrong, and `over_at` has the last look before it.
 """
 
 from collections.abc import Collection, Iterable
@@ -37,6 +40,10 @@ class _Watched:
     ended_at: float | None = None
     """The first look of those in a row that call it terminated, if it came in time."""
     is_gone: bool = False
+    is_over: bool = False
+    """Whether the last look called it terminated."""
+    over_at: float | None = None
+    """The last look that called it terminated and followed on another one that did."""
 
 
 class Endings:
@@ -68,9 +75,16 @@ class Endings:
         seen = self._watched.get(machine.id)
         return seen is not None and seen.ended_at is not None
 
+    def over_at(self, machine: rows.Machine) -> float | None:
+        """Return the monotonic second of the last look that called a machine over, of two in a row; None without."""
+        seen = self._watched.get(machine.id)
+        return seen.over_at if seen is not None else None
+
     def _note(self, machine: rows.Machine, has_cloud: bool, is_active: bool, now: float) -> None:  # noqa: FBT001
         seen = self._watched.setdefault(machine.id, _Watched(looked_at=now))
         had_gap, seen.looked_at = now - seen.looked_at > rules.LONGEST_GAP.total_seconds(), now
+        was_over, seen.is_over = seen.is_over, machine.status == TERMINATED
+        seen.over_at = now if was_over and seen.is_over else seen.over_at
         if machine.status != TERMINATED:
             seen.ended_at, seen.is_gone = None, False
         if machine.status not in {TERMINATING, TERMINATED}:

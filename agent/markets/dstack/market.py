@@ -10,7 +10,9 @@ Invariants: those of the port. Beyond them:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+import msgspec
 
 from agent import clock as clocks
 from agent.domain.market.instance import Instance, InstanceState
@@ -88,7 +90,7 @@ class DstackMarket:
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
         self._deleted = {run.id for run in listed.runs if run.deleted and _is_there(run, listed)}
         mattering = [run for run in listed.runs if run.id in self._deleted or _may_matter(run, standing[run.id])]
-        found = [_instance(run, standing[run.id], listed) for run in mattering]
+        found = [self._shown(run, standing[run.id], listed) for run in mattering]
         alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
         return [*found, *map(_machine, alone)]
 
@@ -98,7 +100,7 @@ class DstackMarket:
         listed = await self._listing.of_run(run)
         if run.deleted and not _is_there(run, listed):
             raise market_errors.NotFound(f"dstack says that run {run.name} was deleted.")
-        return _instance(run, self._standing(run, listed), listed)
+        return self._shown(run, self._standing(run, listed), listed)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
         """Submit a run and return its id; the server looks for its machine afterwards."""
@@ -243,6 +245,16 @@ class DstackMarket:
     def _standing(self, run: rows.Run, listed: listing.Listed) -> states.Standing:
         return states.standing(run, listed.machines.get(run.name, ()), self._endings)
 
+    def _shown(self, run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
+        """Return a run as an instance. A deleted one is listed again if its machine, once over, is there again."""
+        found = _instance(run, where, listed)
+        over = [self._endings.over_at(machine) for machine in _there(run, listed)] if run.deleted else []
+        surely = [at for at in over if at is not None]
+        if not surely or len(surely) < len(over):
+            return found
+        passed = timedelta(seconds=self._clock.monotonic() - min(surely))
+        return msgspec.structs.replace(found, was_over_at=self._clock.now() - passed)
+
 
 def connect(
     url: str,
@@ -277,7 +289,12 @@ def _submitted(raw: bytes, name: str) -> str:
 
 def _is_there(run: rows.Run, listed: listing.Listed) -> bool:
     """Return whether a machine of a run is there: a deleted run may still cost something."""
-    return any(machine.status != endings.TERMINATED for machine in listed.machines.get(run.name, ()))
+    return bool(_there(run, listed))
+
+
+def _there(run: rows.Run, listed: listing.Listed) -> list[rows.Machine]:
+    """Return the machines of a run that the server does not call terminated."""
+    return [machine for machine in listed.machines.get(run.name, ()) if machine.status != endings.TERMINATED]
 
 
 def _may_matter(run: rows.Run, where: states.Standing) -> bool:

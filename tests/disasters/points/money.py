@@ -17,6 +17,7 @@ from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.simulator.mithril.model import Bid
 from tests.disasters.clouds.ended_machines import EndedMachines
+from tests.disasters.clouds.false_returns import FalseReturns
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
@@ -84,6 +85,7 @@ class Money:
         self._raises = Raises(truth, poll)
         self._false_rises = FalseRises(truth, poll)
         self._false_states = FalseStates(truth)
+        self._false_returns = FalseReturns(truth, poll)
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
         self._ended_by_others: set[tuple[str, str]] = set()
@@ -129,7 +131,8 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         over = (self._false_rises, self._fading, self._falls, self._ended_machines)
-        grown = sum(each.grow(sight, passed) for each in over) + self._false_states.grow(sight)
+        grown = sum(each.grow(sight, passed) for each in over)
+        grown += self._false_states.grow(sight) + self._false_returns.grow(sight)
         self._above += grown * SURELY
         less, more = self._moved_prices.grow(sight)
         self._above, self._below = self._above + more * SURELY, self._below + less * SURELY
@@ -186,6 +189,7 @@ class Money:
         looked = self._looked.get(strike.market, self._began)
         self._false_rises.hear(strike, order, looked)
         self._false_states.hear(strike, order, looked)
+        self._false_returns.hear(strike, order, looked)
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
