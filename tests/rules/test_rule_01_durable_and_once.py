@@ -54,7 +54,7 @@ def test_a_ledger_that_takes_no_rows_pays_for_nothing(seed: int, table: str, min
         while world.clock.monotonic() < until:
             with contextlib.suppress(LedgerError):
                 await world.app.cycle()
-            world.clock.advance(15)
+            world.clock.advance(world.config.poll.total_seconds())
         assert len(world.orders) == (1 if table == "leases" else 0)
         world.accept_rows()
         await world.until_running()
