@@ -32,7 +32,6 @@ class Order:
     number: int
     kind: IntentKind
     intent_id: str = ""
-    cycle: int = -1
 
 
 class Witness:
