@@ -249,12 +249,12 @@ class Cycle:
             await self._read(asked, rules)
 
     async def _enrich(self, rules: Rules) -> Fleet:
-        """Return the fleet with this pass's observations of speed and capacity, and keep them for the next pass."""
+        """Return the fleet with this pass's observations of speed, capacity and warm time, and keep them."""
         before = await self._fleet(rules)
         self._risks = risk.risks(before, rules.caps, self._risks)
-        fleet = snapshot.enriched(before)
+        fleet = snapshot.enriched(before, rules.tuned)
         self._typical = fleet.typical
-        await record.keep_capacity(self._ledger, before.capacity, fleet.capacity)
+        await record.keep_seen(self._ledger, before, fleet)
         return fleet
 
     async def _record_plan(self, planned: plan.Plan) -> tuple[Decision, ...]:

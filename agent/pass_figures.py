@@ -66,6 +66,7 @@ class Figures:
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
+        metrics.named.see_services(*_warm(done))
         measured = {work.name: measured_checkpoints.of(done.fleet, work) for work in done.fleet.workloads}
         metrics.named.see_measured(
             {work: {name: one.figure for name, one in figures.items()} for work, figures in measured.items()}
@@ -174,3 +175,14 @@ def _seconds(paid: Phases) -> Mapping[str, float]:
         "lost": paid.spoiled,
     }
     return {phase: amount / 1_000_000 for phase, amount in micros.items()}
+
+
+def _warm(done: Pass) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the availability of services and their targets, by workload."""
+    recorded = {work.name: done.fleet.warm.get(work.name) for work in done.fleet.workloads}
+    achieved = {name: time.availability for name, time in recorded.items() if time is not None}
+    targets = {name: chosen.params.warm_target() for name, chosen in done.plan.tuned.items()}
+    return (
+        {name: share for name, share in achieved.items() if share is not None},
+        {name: share for name, share in targets.items() if share},
+    )

@@ -13,9 +13,10 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.single_facts import NO_ACCOUNT_ID
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry
-from agent.ledger.transaction import NO_ACCOUNT_ID, Transaction
+from agent.ledger.transaction import Transaction
 from agent.markets import market_errors, port
 from agent.observe import market_time
 

@@ -1,6 +1,6 @@
 """Records the facts of one cycle in one transaction, each with its cause, evidence and money."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 
 import structlog
@@ -26,9 +26,9 @@ from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.losses import outbid_evidence
+from agent.decide.service import warm_record
 from agent.domain import money
 from agent.domain.fleet import Fleet
-from agent.domain.market.capacity import Capacity
 from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
@@ -120,15 +120,18 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
     return tuple(news)
 
 
-async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> None:
-    """Record the interruptible capacity that a search showed, if any.
+async def keep_seen(ledger: Ledger, before: Fleet, after: Fleet) -> None:
+    """Record the interruptible capacity that a search showed, and the warm time of services, if they changed.
 
     Raises:
         LedgerError: nothing was written.
     """
-    observations = availability.news(before, after)
-    if observations:
+    observations = availability.news(before.capacity, after.capacity)
+    warm = warm_record.news(before.warm, after.warm)
+    if observations or warm:
         async with ledger.transaction() as tx:
+            for time in warm:
+                tx.keep_warm(time)
             for known in observations:
                 tx.keep_capacity(known)
             gone = availability.surplus(ledger.recollection().capacity, observations)

@@ -301,6 +301,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         by_market=availability_by_market.known(fleet, work),
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
         rules={name: seen.rules for name, seen in fleet.markets.items()},
+        warm=fleet.warm.get(work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)

@@ -22,6 +22,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
+from agent.domain.warm_time import WarmTime
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 
@@ -62,6 +63,14 @@ class Params(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     unvalued: ClassVar[Mapping[str, float]] = {}
     """What "auto" is, by key, while the workload does not say what an hour is worth. Chosen in rehearsals."""
+
+    def warm_slots(self, slots: int) -> int:  # noqa: ARG002 - for those that override it
+        """Return how many of so many slots of a service are kept warm; 0 if the strategy keeps none warm."""
+        return 0
+
+    def warm_target(self) -> float:
+        """Return the share of the time in which that many shall be warm; 0 if the strategy has no target."""
+        return 0.0
 
 
 def number_type(field: FieldInfo) -> tuple[Any, Sequence[Any]]:
@@ -155,6 +164,8 @@ class View:
     """The law of rivals' bids, by which headroom avoids losses."""
     rules: Mapping[str, MarketRules] = field(default_factory=dict)
     """The rules of each configured market."""
+    warm: WarmTime | None = None
+    """How long it had enough warm slots, if its strategy keeps some warm; None before the first record."""
 
     def starts_by_itself(self, lease: Lease) -> bool:
         """Return whether the market of a lease may start it again without a call."""

@@ -37,6 +37,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import DemandReport, HandDemand
+from agent.domain.warm_time import WarmTime
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
@@ -235,6 +236,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The time between two polls of the markets."""
     unprobed: frozenset[str] = frozenset()
     """The ids of leases that were held when this pass began: nobody probed them."""
+    warm: Mapping[str, WarmTime] = {}
+    """How long services had enough warm slots, by workload."""
     quiet: Mapping[str, Quiet] = {}
     """How long the work of leases has shown no progress, by lease id."""
 

@@ -21,6 +21,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
+from agent.domain.warm_time import WarmTime
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
 from agent.ledger.memory import Memory
@@ -57,6 +58,7 @@ class Changes(msgspec.Struct):
     short_starts: ShortStarts | None = None
     volumes: dict[str, MeteredVolume] = field(default_factory=dict)
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
+    warm: dict[str, WarmTime] = field(default_factory=dict)
 
     def lease(self, lease_id: str) -> Lease | None:
         """Return an open lease."""
@@ -140,6 +142,7 @@ class Changes(msgspec.Struct):
         memory.short_starts = self.short_starts or memory.short_starts
         memory.volumes = {**memory.volumes, **self.volumes} if self.volumes else memory.volumes
         memory.put_signs(self.signs)
+        memory.warm = {**memory.warm, **self.warm} if self.warm else memory.warm
         memory.forget_made()
 
     def _remember_tasks(self) -> None:

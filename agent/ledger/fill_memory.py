@@ -4,6 +4,7 @@ import datetime as dt
 
 import sqlalchemy as sa
 
+from agent.domain import warm_time
 from agent.domain.market.interruption import Loss
 from agent.domain.money import ZERO
 from agent.domain.record import metered_volume
@@ -14,6 +15,16 @@ from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Start
 from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
+from agent.ledger.single_facts import (
+    ABSENT_UNTIL,
+    ACCOUNT,
+    ALERTED,
+    COUNTED_AGAIN,
+    HAND_DEMAND,
+    LOST_RUNS,
+    SHORT_STARTS,
+    WAS_LOST,
+)
 from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
     decisions,
@@ -29,16 +40,6 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import (
-    ABSENT_UNTIL,
-    ACCOUNT,
-    ALERTED,
-    COUNTED_AGAIN,
-    HAND_DEMAND,
-    LOST_RUNS,
-    SHORT_STARTS,
-    WAS_LOST,
-)
 from agent.ledger.wire import rows
 
 MOST_LOSSES = 10_000
@@ -84,6 +85,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.absent_until = dt.datetime.fromisoformat(single[ABSENT_UNTIL]) if ABSENT_UNTIL in single else None
     memory.hand_demands = {name: _hand_demand(name, text) for name, text in _under(HAND_DEMAND, single).items()}
     memory.volumes = volumes(single)
+    memory.warm = {name: warm_time.decoded(text) for name, text in _under(warm_time.KEY, single).items()}
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")

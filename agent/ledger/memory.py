@@ -27,6 +27,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
+from agent.domain.warm_time import WarmTime
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import KeptSign, ShortStarts
 from agent.ledger.tables.guard_rows import MOST_CHECKS, MOST_GUARD_FIGURES, MOST_NOTICES
@@ -109,6 +110,8 @@ class Recollection:
     """The demands that a person gave by hand, by workload, also those that are over."""
     signs: tuple[KeptSign, ...] = ()
     """The last sign of life of each folder that containers read."""
+    warm: Mapping[str, WarmTime] = field(default_factory=dict)
+    """How long services had enough warm slots, by workload."""
 
     @property
     def expiring(self) -> tuple[ExpiringRecord, ...]:
@@ -157,6 +160,7 @@ class Memory:
     signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)
     volumes: Mapping[str, MeteredVolume] = field(default_factory=dict)
+    warm: Mapping[str, WarmTime] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -337,6 +341,7 @@ class Memory:
             absent_until=self.absent_until,
             hand_demands=self.hand_demands,
             signs=tuple(self.signs[key] for key in sorted(self.signs)),
+            warm=self.warm,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

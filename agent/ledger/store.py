@@ -22,9 +22,10 @@ from agent.ledger.file import sidecar, statements
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
+from agent.ledger.single_facts import LOST_RUNS, WAS_LOST
 from agent.ledger.storage_port import Held, Storage
 from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
-from agent.ledger.transaction import LOST_RUNS, WAS_LOST, Transaction
+from agent.ledger.transaction import Transaction
 from agent.ledger.wire import Wire, finished
 
 _FLEET_ID = "fleet_id"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from agent.domain import warm_time
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.interruption import Cause
@@ -35,7 +36,7 @@ from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
-from agent.ledger import portable
+from agent.ledger import portable, single_facts
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory
@@ -65,20 +66,6 @@ from agent.ledger.tables.spend_rows import SpendEntry
 
 _META_STORED = portable.stored(schema.meta)
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
-ACCOUNT = "account/"
-NO_ACCOUNT_ID = "untold"
-"""The account of a market that does not name it. The first named account replaces it."""
-WAS_LOST = "was_lost"
-"""The key of a lost ledger's mark. While it exists, the markets' earlier charges are unknown, except where counted
-again."""
-COUNTED_AGAIN = "counted_again/"
-LOST_RUNS = "lost_runs"
-"""The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
-know."""
-ABSENT_UNTIL = "absent_until"
-HAND_DEMAND = "hand_demand:"
-"""Before a workload's name: the slots that a person wants, and until when."""
-SHORT_STARTS, ALERTED = "short_starts", "!"
 
 
 class Transaction:
@@ -318,15 +305,15 @@ class Transaction:
         known = self._news.account(market)
         if known == account_id or (known is not None and not account_id):
             return
-        account_id = account_id or NO_ACCOUNT_ID
-        if known not in {None, NO_ACCOUNT_ID, account_id}:
+        account_id = account_id or single_facts.NO_ACCOUNT_ID
+        if known not in {None, single_facts.NO_ACCOUNT_ID, account_id}:
             raise LedgerError(
                 Code.WRONG_ACCOUNT,
                 f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "
                 "use the key of that account, or another [ledger] path for this one",
             )
         self._news.accounts[market] = account_id
-        self._write(_META_STORED, {"key": ACCOUNT + market, "value": account_id})
+        self._write(_META_STORED, {"key": single_facts.ACCOUNT + market, "value": account_id})
 
     def note_credit(self, market: str, credit: Credit) -> None:
         """Store a market's credit if it changed."""
@@ -339,25 +326,31 @@ class Transaction:
         """Store the end of the daemon's absence, or that it is not away."""
         self._news.absence = absence
         if absence.until is None:
-            self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
+            self._write(_META_FORGOTTEN, {"this_key": single_facts.ABSENT_UNTIL})
         else:
-            self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
+            self._write(_META_STORED, {"key": single_facts.ABSENT_UNTIL, "value": absence.until.isoformat()})
 
     def keep_hand_demand(self, demand: HandDemand) -> None:
         """Store a person's demand of a workload; one that is over already ends the one before."""
         self._news.hand_demands[demand.workload] = demand
         value = f"{demand.slots} {demand.until.isoformat()}"
-        self._write(_META_STORED, {"key": HAND_DEMAND + demand.workload, "value": value})
+        self._write(_META_STORED, {"key": single_facts.HAND_DEMAND + demand.workload, "value": value})
 
     def keep_short_starts(self, starts: ShortStarts) -> None:
         """Store the count of starts that ended before their second pass."""
         self._news.short_starts = starts
-        self._write(_META_STORED, {"key": SHORT_STARTS, "value": f"{starts.count}{ALERTED * starts.is_alerted}"})
+        value = f"{starts.count}{single_facts.ALERTED * starts.is_alerted}"
+        self._write(_META_STORED, {"key": single_facts.SHORT_STARTS, "value": value})
 
     def keep_volume(self, volume: metered_volume.MeteredVolume) -> None:
         """Store up to when a network volume is metered, and who pays for it."""
         self._news.volumes[volume.name] = volume
         self._write(_META_STORED, {"key": metered_volume.KEY + volume.name, "value": metered_volume.encoded(volume)})
+
+    def keep_warm(self, time: warm_time.WarmTime) -> None:
+        """Store the warm time of a service in place of the earlier record."""
+        self._news.warm[time.workload] = time
+        self._write(_META_STORED, {"key": warm_time.KEY + time.workload, "value": warm_time.encoded(time)})
 
     def keep_sign(self, sign: KeptSign) -> None:
         """Store the last sign of life of a folder in place of the earlier one."""
@@ -376,12 +369,12 @@ class Transaction:
     def count_again(self, market: str) -> None:
         """Mark the loss of an earlier ledger as settled on one market, whose spend has been counted again."""
         self._news.counted_again.add(market)
-        self._write(_META_STORED, {"key": COUNTED_AGAIN + market, "value": "1"})
+        self._write(_META_STORED, {"key": single_facts.COUNTED_AGAIN + market, "value": "1"})
 
     def settle_loss(self) -> None:
         """Mark the loss of an earlier ledger as settled: its spend has been counted again."""
         self._news.settles_loss = True
-        self._write(_META_FORGOTTEN, {"this_key": WAS_LOST})
+        self._write(_META_FORGOTTEN, {"this_key": single_facts.WAS_LOST})
 
     def remember(self) -> None:
         """Apply the changes to the memory after the commit."""

@@ -9,6 +9,8 @@ import msgspec
 from agent.config.run_times import run_calendar
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
+from agent.decide.service import warm_record
+from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.front_report import FrontReport
 from agent.domain.market.gpu import GpuModel
@@ -110,13 +112,15 @@ def _with_history(known_fleet: Fleet, known: Recollection, estimates: Mapping[st
     by_pool = availability.by_workload(known.capacity, known_fleet)
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
     of_slots = {"tasks": known.tasks, "task_estimates": estimates, "hand_demands": known.hand_demands}
-    return msgspec.structs.replace(known_fleet, capacity=seen, volumes=known.volumes, **of_slots)
+    return msgspec.structs.replace(known_fleet, capacity=seen, volumes=known.volumes, warm=known.warm, **of_slots)
 
 
-def enriched(fleet: Fleet) -> Fleet:
-    """Return a fleet with the speed of slices and the capacity that its offers and leases show."""
+def enriched(fleet: Fleet, tuned: Mapping[str, Tuned]) -> Fleet:
+    """Return a fleet with the speed of slices, the capacity and the warm time that its offers and leases show."""
     seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
-    return msgspec.structs.replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
+    typical = deadline_progress.typical(fleet.typical, fleet)
+    warm = warm_record.watched(fleet.warm, fleet, warm_record.needed_by(tuned))
+    return msgspec.structs.replace(fleet, typical=typical, capacity=seen, warm=warm)
 
 
 def _filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:

@@ -80,7 +80,19 @@ class NamedFigures:
             "Time for which a demand has had no answer; 0 if its last question was answered.",
             ("workload",), registry=target,
         )  # fmt: skip
+        self._register_services(target)
+
+    def _register_services(self, target: CollectorRegistry) -> None:
         self._register_fronts(target)
+        self.availability = Gauge(
+            "gpubid_service_availability_ratio",
+            "Share of the wanted time of the last two weeks in which a service had enough warm slots.",
+            ("workload",), registry=target,
+        )  # fmt: skip
+        self.target = Gauge(
+            "gpubid_service_target_ratio", "The target for that share, where its strategy has one.",
+            ("workload",), registry=target,
+        )  # fmt: skip
 
     def _register_fronts(self, target: CollectorRegistry) -> None:
         self.fronts = Gauge(
@@ -115,6 +127,13 @@ class NamedFigures:
         self.undemanded.clear()
         for workload, seconds in silences.items():
             self.undemanded.labels(workload).set(seconds)
+
+    def see_services(self, achieved: Mapping[str, float], targets: Mapping[str, float]) -> None:
+        """Write the availability of services and their targets, by workload; an unknown one has no series."""
+        for family, shares in ((self.availability, achieved), (self.target, targets)):
+            family.clear()
+            for workload, share in shares.items():
+                family.labels(workload).set(share)
 
     def see_silent(self, guards: Mapping[str, int], keys: Mapping[str, int]) -> None:
         """Write how many guards are silent, and how many leases lack their ssh keys, by workload that has such."""

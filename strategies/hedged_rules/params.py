@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from agent.decide.deadline import multi_pool_policy
 from agent.decide.strategy import AUTO, Auto, Duration, Params, duration
+
+MOST_TARGET = 0.9999
+"""The highest share of the time: more could not be told from always in the weeks that are remembered."""
 
 
 def _within_a_day(value: timedelta) -> timedelta:
@@ -20,6 +23,17 @@ def _window(value: timedelta) -> timedelta:
     if value < timedelta(minutes=5):
         raise ValueError('a rate over less than five minutes is chance; write at least "5m"')
     return _within_a_day(value)
+
+
+def _share_of_time(value: float, others: ValidationInfo) -> float:
+    """Return a target. `others` has the numbers that stand before it."""
+    if value > MOST_TARGET:
+        raise ValueError(f"is a share of the time, at most {MOST_TARGET}; write 0.99 for 99 %, or 0 for no target")
+    if value and others.data.get("short_worth", AUTO) != AUTO:
+        raise ValueError('finds the worth that short_worth sets; write target = 0, or short_worth = "auto"')
+    if value and not others.data.get("keep_warm", True):
+        raise ValueError("is for a service that is kept warm; write keep_warm = true, or target = 0")
+    return value
 
 
 class HedgedParams(Params):
@@ -69,6 +83,8 @@ class HedgedParams(Params):
     """For a service: choose by cost where slots are, how many are spare, and when they run on demand."""
     short_worth: Annotated[float, Field(ge=0, le=10_000)] | Auto = AUTO
     """Cost of an hour with one slot too few, in hours of all slots on demand; "auto": what all slots are worth."""
+    target: Annotated[float, AfterValidator(_share_of_time)] = Field(default=0.0, ge=0, examples=[0.99])
+    """For a service with `keep_warm`: the share of the time with enough warm slots; 0: `short_worth` decides."""
     spare_slots: int = Field(default=1, ge=0, le=16)
     """Number of the workload's slots that are spare: they have a lease only while it saves more than it costs."""
     cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
@@ -89,6 +105,14 @@ class HedgedParams(Params):
     """Lower a raised bid after this long without an interruption."""
     lower_step: float = Field(default=0.5, ge=0, le=1)
     """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
+
+    def warm_slots(self, slots: int) -> int:
+        """Return how many of so many slots of a service are kept warm: those that are not spare."""
+        return max(slots - self.spare_slots, 1) if self.keep_warm else 0
+
+    def warm_target(self) -> float:
+        """Return the share of the time in which those slots shall be warm; 0 without a target."""
+        return self.target
 
     @property
     def short_hours(self) -> float:

@@ -27,7 +27,7 @@ def keep(grounds: Grounds) -> ServiceChoice | None:
         return None
     value = view.workload.value_per_hour if params.short_worth == AUTO else None
     numbers = service_slots.ServiceParams(
-        params.short_hours, params.spare_slots, params.cold_start, params.return_gain, value
+        params.short_hours, params.spare_slots, params.cold_start, params.return_gain, value, params.target
     )
     return service_slots.choose(view, numbers, grounds.bids, grounds.asks)
 
@@ -53,9 +53,13 @@ def _fill(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Proposal | N
         return recovery.move_to(slot, to, service_slots.reason_for(to, kept))
     if kept.lacking:
         return None
-    why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs")
+    why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs{_target(kept)}")
     is_left = slot.lease is not None and only_copy.may_leave(slot.lease, grounds.view.workload)
     return Proposal(slot.slot, IntentKind.RELEASE if is_left else None, why, lease=slot.lease if is_left else None)
+
+
+def _target(kept: ServiceChoice) -> str:
+    return "" if kept.dial is None else f"; {kept.dial.sentence}"
 
 
 def _nothing(slot: SlotView) -> Proposal:
@@ -68,7 +72,7 @@ def _change(slot: SlotView, lease: Lease, grounds: Grounds, kept: ServiceChoice)
         return None
     if kept.may_spare(lease):
         kept.surplus -= 1
-        sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs"
+        sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs{_target(kept)}"
         return Proposal(slot.slot, IntentKind.RELEASE, Reason(SPARE, sentence), lease=lease)
     return _elsewhere(slot, lease, grounds, kept)
 

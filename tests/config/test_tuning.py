@@ -11,6 +11,7 @@ from agent.decide.strategy import NEVER
 from strategies.ondemand import OnDemand
 from strategies.patient import Patient, PatientParams
 
+WARM = 'strategy = "hedged"\nkeep_warm = true\n'
 # (the mistake, file name, text, line, key, code, a part of the sentence)
 BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
     ("unknown key", "a.toml", 'strategy = "patient"\nheadrom = 1\n', 2, "headrom", "unknown_key", "mean headroom?"),
@@ -27,6 +28,10 @@ BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
     ("bad name", "a b.toml", 'strategy = "patient"\n', 1, "(file)", "bad_name", "letters"),
     ("key twice", "a.toml", 'strategy = "patient"\nceiling = 1\nceiling = 1\n', 3, "ceiling", "duplicate_key", "2;"),
     ("not UTF-8", "a.toml", b'strategy = "patient"\n# \xff\n', 2, "(file)", "not_utf8", "byte 23"),
+    ("per cent", "a.toml", f"{WARM}target = 99\n", 3, "target", "bad_value", "write 0.99 for 99 %"),
+    ("target below 0", "a.toml", f"{WARM}target = -0.1\n", 3, "target", "out_of_range", "for example target = 0.99"),
+    ("two worths", "a.toml", f"{WARM}short_worth = 24\ntarget = 0.99\n", 4, "target", "bad_value", '= "auto"'),
+    ("cold target", "a.toml", 'strategy = "hedged"\ntarget = 0.99\n', 2, "target", "bad_value", "keep_warm = true"),
     ("no TOML", "a.toml", "strategy: patient\n", 1, "(file)", "bad_toml", "is no TOML"),
     ("huge", "a.toml", "#" * ((1 << 20) + 1), 1, "(file)", "too_large", "right file"),
 ]  # fmt: skip

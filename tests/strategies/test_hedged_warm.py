@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.pricing import loss_rate
+from agent.domain import warm_time
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.warm_time import Stretch, WarmTime
 from agent.domain.work.decision import Decision, Hold, Release, Rent
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
@@ -27,6 +29,7 @@ from tests.support import builders
 
 NOW = builders.NOW
 AGO = builders.ago
+HOUR = 3600 * warm_time.MICROS
 
 
 def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
@@ -228,3 +231,39 @@ def test_nothing_that_runs_is_given_up_before_enough_others_run(
     if any(lease.lease_id in gone for lease in running):
         assert len([lease for lease in running if lease.lease_id not in gone]) >= 4 - spare
     assert len([one for one in made if isinstance(one, Rent)]) <= 4
+
+
+# --- a target ---------------------------------------------------------------------------------------------------------
+def lived(*days: float) -> dict[str, WarmTime]:
+    """A record of days, each with its hours short."""
+    stretches = (Stretch(number, 24 * HOUR, int(short * HOUR)) for number, short in enumerate(days))
+    return {"train": WarmTime("train", NOW, stretches=tuple(stretches))}
+
+
+def test_a_target_finds_the_worth_from_what_was_seen() -> None:
+    none = offers(6, floor=None)
+    # At 50 % a calm week makes an hour short cheaper than on demand; a bad one does not.
+    assert rents(decided(seen(none, warm=lived(*[0.0] * 7)), target=0.5)) == []
+    assert rents(decided(seen(none, warm=lived(*[24.0] * 7)), target=0.5)) == [Tenure.ON_DEMAND] * 3
+
+
+def test_a_target_outranks_what_an_hour_is_worth() -> None:
+    none = seen(offers(6, floor=None), value="0.30")
+    assert rents(decided(none)) == []
+    assert rents(decided(none, target=0.99)) == [Tenure.ON_DEMAND] * 3
+
+
+def test_each_decision_by_a_target_names_it_and_what_was_achieved() -> None:
+    made = decided(seen(offers(6), hosts=rough(0.001), warm=lived(0.48, 0.0)), target=0.99)
+    assert len(made) == 4
+    assert all("a target of 0.99 warm, 0.9900 achieved in 48 h" in each.reason.sentence for each in made)
+    (plain, *_) = decided(seen(offers(6), hosts=rough(0.001), warm=lived(0.48, 0.0)))
+    assert "target" not in plain.reason.sentence
+
+
+def test_a_bad_record_pays_for_what_is_safer() -> None:
+    fleet = seen(offers(6), hosts=rough(0.03))
+    calm = msgspec.structs.replace(fleet, warm=lived(*[0.0] * 10))
+    bad = msgspec.structs.replace(fleet, warm=lived(*[2.0] * 10))
+    assert rents(decided(calm, target=0.99)) == [Tenure.INTERRUPTIBLE] * 3
+    assert rents(decided(bad, target=0.99)) == [Tenure.ON_DEMAND] * 3

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 UNITS: Mapping[str, str] = {
     "most_losses": "losses per slot and hour",
     "short_worth": "hours of all slots on demand",
+    "target": "share of the time",
 }
 """Units of numbers whose type does not say them."""
 MOST_SHARE = 10.0

@@ -153,7 +153,13 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
         session.say(
             f"  measured by guards: host {row['host']} counts as {share} of the DLPerf that its market promises"
         )
-    for sentence in (*one["notice"], *one["arrears"], *one["not_sold"], *filter(None, [one["network_volume"]])):
+    service = "" if one["service"] is None else one["service"]["sentence"]
+    for sentence in (
+        *one["notice"],
+        *one["arrears"],
+        *one["not_sold"],
+        *filter(None, [one["network_volume"], service]),
+    ):
         session.say(f"  {sentence}")
 
 

@@ -131,8 +131,8 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     """Yield the notes below the table: first about the whole fleet, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from _reasons(shown)
-    rows = (*shown["arrays"], *shown["demands"], *shown["run_times"])
-    yield from (f"{row['workload']}: {row['sentence']}" for row in rows)
+    rows = (*shown["arrays"], *shown["demands"], *shown["run_times"], *shown["services"])
+    yield from (f"{row['workload']}: {row['sentence']}" for row in rows if row["sentence"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
 

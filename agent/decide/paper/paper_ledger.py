@@ -23,6 +23,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
+from agent.domain.warm_time import WarmTime
 from agent.domain.work.deadline import Progress, Speed, Start
 
 R = TypeVar("R", OperatorHold, Cooldown, Tally)
@@ -43,6 +44,8 @@ class PaperLedger:
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: list[Start] = field(default_factory=list)
+    warm: dict[str, WarmTime] = field(default_factory=dict)
+    """How long services had enough warm slots, by workload."""
 
     def put(self, lease: Lease) -> None:
         """Remember a lease, or forget an ended one. No label can be checked here: every lease is ours."""

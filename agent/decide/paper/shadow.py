@@ -21,6 +21,7 @@ from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.paper.paper_market import PaperMarket
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.service import warm_record
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.market.host import is_pool
@@ -130,7 +131,10 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
     facts: list[Fact] = []
     for _ in range(ROUNDS):
         facts += _learned(shadow, fleet, work)
-        planned = plan.plan(_fleet(shadow, fleet, work), {shadow.strategy: chosen}, _bound(caps))
+        seen, book = _fleet(shadow, fleet, work), shadow.book
+        book.warm = warm_record.watched(book.warm, seen, lambda work: chosen.params.warm_slots(work.slots))
+        seen = msgspec.structs.replace(seen, warm=book.warm)
+        planned = plan.plan(seen, {shadow.strategy: chosen}, _bound(caps))
         decisions = [*(each for each in decisions if not isinstance(each, Hold)), *planned.decisions]
         if not sum([_carried_out(shadow, decision, work, fleet) for decision in planned.decisions]):
             break
@@ -220,6 +224,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         hosts=book.hosts if shadow.learns else fleet.hosts,
         known_since={work.name: shadow.since},
         progress=_progress(shadow, fleet, work),
+        warm=book.warm,
     )
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from agent.decide.moves import recovery
 from agent.decide.pricing import host_record, loss_rate
-from agent.decide.service import capacity_choice
+from agent.decide.service import availability_dial, capacity_choice
 from agent.decide.strategy import Candidate, View
 from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.market.tenure import Tenure
@@ -39,6 +39,8 @@ class ServiceParams:
     least_gain: float
     value: UsdPerHour | None = None
     """What an hour of one slot is worth: an hour with too few costs the value of all slots instead of `short_worth`."""
+    target: float = 0.0
+    """The share of the time with enough warm slots; its dial replaces both, if it is above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class ServiceChoice:
     """The choice for a view, less the slots that it has: the `spots` and the number `on_demand` to rent.
 
     `lacking` is the number of slots to add, `surplus` the number of slots too many, `running` the number of useful
-    slots of the choice.
+    slots of the choice. `dial` is that of a target.
     """
 
     needed: int
@@ -66,6 +68,7 @@ class ServiceChoice:
     spots: list[Candidate] = field(default_factory=list)
     on_demand: int = 0
     standing: frozenset[str] = frozenset()
+    dial: availability_dial.Dial | None = None
 
     def includes(self, lease: Lease) -> bool:
         """Return whether a lease is part of the choice."""
@@ -83,18 +86,26 @@ def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: 
     spots = list(_spots(view, [each for each in leases if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
     on_demand = [lease for lease in leases if lease.tenure is not Tenure.INTERRUPTIBLE]
     ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.prices.highest
+    dial = availability_dial.of(numbers.target, view.warm) if numbers.target else None
     terms = capacity_choice.Terms(
         slots=needed,
         on_demand_price=ask.dollars,
-        short_worth=needed * (numbers.short_worth * ask.dollars if numbers.value is None else numbers.value.dollars),
+        short_worth=needed * _worth(numbers, dial, ask.dollars),
         gap_hours=numbers.cold_start / _HOUR,
         most_extra=view.workload.slots - needed,
         on_demand_held=len(on_demand),
     )
     choice = capacity_choice.choose([spot.place for spot in spots], terms)
     above = sum(choice.spots) + choice.on_demand - len(leases)
-    service_choice = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
+    service_choice = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0), dial=dial)
     return _less_standing(service_choice, spots, leases, terms, view)
+
+
+def _worth(numbers: ServiceParams, dial: availability_dial.Dial | None, on_demand: float) -> float:
+    """Return the dollars that an hour with too few costs for each slot that must be warm."""
+    if dial is not None:
+        return dial.worth * on_demand
+    return numbers.short_worth * on_demand if numbers.value is None else numbers.value.dollars
 
 
 def _less_standing(
@@ -158,6 +169,7 @@ def reason_for(to: Candidate, kept: ServiceChoice) -> Reason:
     """Return why a slot goes to `to`: the cost of the choice, and how often it leaves too few slots."""
     outlook = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
     outlook += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
+    outlook += "" if kept.dial is None else f"; {kept.dial.sentence}"
     sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {outlook}"
     options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
     return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)

@@ -21,6 +21,7 @@ from agent.decide.moves import cooldowns_after_writes
 from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.service import warm_record
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.capacity import Capacity
@@ -128,9 +129,9 @@ class Engine:
         self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
             self._capacity, fleet
         )
-        return plan.plan(
-            msgspec.structs.replace(fleet, capacity=self._capacity), self.tuned, self.caps, reconciled.faulty
-        )
+        self.book.warm = warm_record.watched(self.book.warm, fleet, warm_record.needed_by(self.tuned))
+        fleet = msgspec.structs.replace(fleet, capacity=self._capacity, warm=self.book.warm)
+        return plan.plan(fleet, self.tuned, self.caps, reconciled.faulty)
 
     def _found(self) -> reconcile.Reconciliation:
         self._view = self._look()
@@ -214,6 +215,7 @@ class Engine:
             starts=tuple(book.starts),
             typical=self._typical,
             capacity=self._capacity,
+            warm=book.warm,
         )
 
     @property

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from agent.ledger.file import backup, connection, ledger_lock, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.single_facts import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
 from agent.ledger.tables.spend_rows import MONTH_SEED
-from agent.ledger.transaction import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
 
 _SIBLINGS = ("", "-wal", "-shm")
 

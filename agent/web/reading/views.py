@@ -30,7 +30,7 @@ from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as caps_json
 from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
-from agent.web.reading.workload_rows import array_json, demand_json, run_times_json
+from agent.web.reading.workload_rows import array_json, demand_json, run_times_json, service_json
 
 
 def fleet(
@@ -66,6 +66,7 @@ def fleet(
         "arrays": array_json.rows(workloads, known, now),
         "demands": demand_json.rows(seen),
         "run_times": run_times_json.rows(workloads, known, now),
+        "services": service_json.recorded(known.warm),
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,
         "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
@@ -227,7 +228,7 @@ def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
     of_slot = {
         key: [row for row in explained[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
     }
-    return explained | of_slot
+    return explained | of_slot | {"service": service_json.of(seen.fleet, work, seen.plan.tuned[work.name])}
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:

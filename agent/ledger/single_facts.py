@@ -1,0 +1,16 @@
+"""The keys of the ledger's single facts, which are texts in one table."""
+
+ACCOUNT = "account/"
+NO_ACCOUNT_ID = "untold"
+"""The account of a market that does not name it. The first named account replaces it."""
+WAS_LOST = "was_lost"
+"""The key of a lost ledger's mark. While it exists, the markets' earlier charges are unknown, except where counted
+again."""
+COUNTED_AGAIN = "counted_again/"
+LOST_RUNS = "lost_runs"
+"""The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
+know."""
+ABSENT_UNTIL = "absent_until"
+HAND_DEMAND = "hand_demand:"
+"""Before a workload's name: the slots that a person wants, and until when."""
+SHORT_STARTS, ALERTED = "short_starts", "!"

@@ -1,0 +1,64 @@
+"""A service with a target: how long it had enough warm slots is recorded, survives a restart, and is shown."""
+
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from agent.cli.watch import explain
+from agent.decide.strategy import Tuned
+from agent.domain.work.workload import WorkloadKind
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
+from agent.web.reading import views
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
+from tests.support.world import STILL, Rehearsed, rehearsed, work
+
+SERVICE = work("serve", kind=WorkloadKind.SERVICE, strategy="hedged", slots=2)
+TUNED = {"hedged": Tuned("hedged", Hedged(), HedgedParams(keep_warm=True, target=0.9, share_of_owner=1.0), "test")}
+
+
+def shown(world: Rehearsed) -> dict[str, Any]:
+    """What `gpubid explain` says about the service."""
+    assert world.app.seen is not None
+    (found,) = views.explained(world.app.seen, (), (), None)["now"]
+    return dict(found)
+
+
+async def test_the_time_with_enough_warm_slots_is_kept_and_shown(tmp_path: Path, capsys: Any) -> None:
+    async with rehearsed(tmp_path, climate=STILL, workloads=(SERVICE,), tuned=TUNED) as world:
+        await world.cycle()
+        assert shown(world)["service"]["availability"] is None
+        await world.until_running(slots=1)
+        await world.cycle(minutes=30)
+        kept = world.app.ledger.recollection(world.clock.now()).warm["serve"]
+        assert 0.4 < kept.wanted_hours < 0.6
+        assert kept.availability == 1.0
+
+        await world.restart(after_seconds=3600)
+        assert world.app.ledger.recollection(world.clock.now()).warm["serve"] == kept
+        (lease,) = world.leases()
+        world.rival(int(lease.host_id), bid=9.0)
+        await world.cycle(minutes=20)
+        after = world.app.ledger.recollection(world.clock.now()).warm["serve"]
+        # The hour away is unknown, and the time until another host had loaded the image was short.
+        assert after.wanted_hours < kept.wanted_hours + 0.4
+        assert 0.01 < after.short_hours < 0.4
+
+        found = shown(world)
+        assert found["service"]["availability"] == after.availability
+        assert (found["service"]["target"], found["service"]["needed"]) == (0.9, 1)
+        assert found["service"]["worth_hours_on_demand"] > 0
+        explain._print_now(found)
+        assert f"a target of 0.9 warm, {after.availability:.4f} achieved" in capsys.readouterr().out
+        assert any("a target of 0.9 warm" in each["sentence"] for each in found["decisions"]), found["decisions"]
+
+        registry = CollectorRegistry()
+        assert world.app.seen is not None
+        Figures(Metrics(registry, ["vast"], ["serve"])).see(world.app, world.app.seen)
+        of_service = {"workload": "serve"}
+        assert registry.get_sample_value("gpubid_service_availability_ratio", of_service) == after.availability
+        assert registry.get_sample_value("gpubid_service_target_ratio", of_service) == 0.9
+        listed = views.fleet((SERVICE,), world.app.ledger.recollection(world.clock.now()), (), world.clock.now())
+        assert listed["services"][0]["short_hours"] == after.short_hours
