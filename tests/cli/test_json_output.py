@@ -107,13 +107,14 @@ UNSEEN = {
     "status": {"notes[].about", "notes[].code", "notes[].sentence"},
     # A key that only a start reads has one: tests/daemon/test_status.py.
     "reload": {"notes[].about", "notes[].code", "notes[].sentence"},
-    # A service is no array; tests/web/test_array_json.py has one.
-    "fleet": {key.path for key in SECTIONS["fleet"] if key.path.startswith(("arrays[]", "demands[]"))},
+    # A service is no array: tests/web/test_array_json.py. None is kept warm: tests/scenarios/test_service_target.py.
+    "fleet": {key.path for key in SECTIONS["fleet"] if key.path.startswith(("arrays[]", "demands[]", "services[]"))},
     # The plan has weighed options; whether a slot's last decision has any depends on when the daemon was stopped.
     "explain": {
         # Of a market that sends its bill later; tests/decide/test_second_price.py has one.
         "now[].arrears[]",
         "now[].not_sold[]",
+        *(key.path for key in SECTIONS["explain"] if key.path.startswith("now[].services[]")),
         "last[].options[].name",
         "last[].options[].dollars",
         *(key.path for key in SECTIONS["explain"] if key.path.startswith("weighed[]")),

@@ -29,7 +29,7 @@ def shown(world: Rehearsed) -> dict[str, Any]:
 async def test_the_time_with_enough_warm_slots_is_kept_and_shown(tmp_path: Path, capsys: Any) -> None:
     async with rehearsed(tmp_path, climate=STILL, workloads=(SERVICE,), tuned=TUNED) as world:
         await world.cycle()
-        assert shown(world)["service"]["availability"] is None
+        assert shown(world)["services"][0]["availability"] is None
         await world.until_running(slots=1)
         await world.cycle(minutes=30)
         kept = world.app.ledger.recollection(world.clock.now()).warm["serve"]
@@ -47,9 +47,9 @@ async def test_the_time_with_enough_warm_slots_is_kept_and_shown(tmp_path: Path,
         assert 0.01 < after.short_hours < 0.4
 
         found = shown(world)
-        assert found["service"]["availability"] == after.availability
-        assert (found["service"]["target"], found["service"]["needed"]) == (0.9, 1)
-        assert found["service"]["worth_hours_on_demand"] > 0
+        assert found["services"][0]["availability"] == after.availability
+        assert (found["services"][0]["target"], found["services"][0]["needed"]) == (0.9, 1)
+        assert found["services"][0]["worth_hours_on_demand"] > 0
         explain._print_now(found)
         assert f"a target of 0.9 warm, {after.availability:.4f} achieved" in capsys.readouterr().out
         assert any("a target of 0.9 warm" in each["sentence"] for each in found["decisions"]), found["decisions"]

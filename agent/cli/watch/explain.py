@@ -153,13 +153,9 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
         session.say(
             f"  measured by guards: host {row['host']} counts as {share} of the DLPerf that its market promises"
         )
-    service = "" if one["service"] is None else one["service"]["sentence"]
-    for sentence in (
-        *one["notice"],
-        *one["arrears"],
-        *one["not_sold"],
-        *filter(None, [one["network_volume"], service]),
-    ):
+    services = [row["sentence"] for row in one["services"]]
+    told = (*one["notice"], *one["arrears"], *one["not_sold"], *filter(None, [one["network_volume"]]), *services)
+    for sentence in told:
         session.say(f"  {sentence}")
 
 

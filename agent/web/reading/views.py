@@ -228,7 +228,7 @@ def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
     of_slot = {
         key: [row for row in explained[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
     }
-    return explained | of_slot | {"service": service_json.of(seen.fleet, work, seen.plan.tuned[work.name])}
+    return explained | of_slot | {"services": service_json.of(seen.fleet, work, seen.plan.tuned[work.name])}
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:

@@ -24,17 +24,17 @@ def recorded(known: Mapping[str, WarmTime]) -> list[dict[str, Any]]:
     ]
 
 
-def of(fleet: Fleet, work: Workload, chosen: Tuned) -> dict[str, Any] | None:
-    """Return the warm slots of a service whose strategy keeps some, with the dial of its target; else None."""
+def of(fleet: Fleet, work: Workload, chosen: Tuned) -> list[dict[str, Any]]:
+    """Return the warm slots of a service whose strategy keeps some, with the dial of its target; else nothing."""
     needed = chosen.params.warm_slots(work.slots)
     if not needed:
-        return None
+        return []
     time, target = fleet.warm.get(work.name), chosen.params.warm_target()
     dial = availability_dial.of(target, time) if target else None
     sentences = [f"{needed} of its slots are kept warm"]
     sentences += [] if dial is None else [f"{dial.sentence}; an hour short counts as {dial.worth:.3g} h on demand"]
     sentences += [_achieved(time)] if dial is None and time is not None and time.availability is not None else []
-    return {
+    row = {
         "needed": needed,
         "target": target or None,
         "availability": None if time is None else time.availability,
@@ -42,6 +42,7 @@ def of(fleet: Fleet, work: Workload, chosen: Tuned) -> dict[str, Any] | None:
         "worth_hours_on_demand": None if dial is None else dial.worth,
         "sentence": ": ".join(sentences),
     }
+    return [row]
 
 
 def _achieved(time: WarmTime) -> str:
