@@ -139,7 +139,7 @@ class App:
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         clock = SteadyClock(outside.clock)
         place = storage.of(path, None if is_dry else config.ledger_server, outside.ledger_password)
-        ledger = await Ledger.open(place, clock=clock, fleet_id=outside.fleet_id)
+        ledger = await Ledger.open(outside.ledger_place or place, clock=clock, fleet_id=outside.fleet_id)
         known = ledger.recollection(clock.now())
         # An open order may have made an instance, which is metered from its creation on.
         instants = (*(lease.accrued_until for lease in known.leases), *(each.recorded_at for each in known.intents))

@@ -64,10 +64,12 @@ class Daemon:
         """Run `app`; nothing starts before `run`."""
         self._app = app
         self._parts = parts
-        self._health = Health(app.clock.monotonic)
+        self._health = Health(app.clock.monotonic, "" if app.ledger.leader() is None else "leader")
         self._must_tidy = False
         self._is_ready = False
         self._figures = pass_figures.Figures(parts.metrics)
+        if self._health.role:
+            parts.metrics.lead.follow(*pass_figures.lead_of(app))
         notify = app.config.notify
         ways, see = self._channels(notify), parts.metrics.see_notification
         self._courier = Courier(app.ledger, app.clock, notify, ways, see, self._is_time_known)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from agent.act import rent_terms
 from agent.clock import Clock
 from agent.config.settings import MarketSettings
-from agent.ledger.storage_port import Password
+from agent.ledger.storage_port import Password, Storage
 from agent.markets.http_exchange import Exchange
 
 
@@ -29,5 +29,7 @@ class Outside:
     """Carries requests to a market, by the market's name; missing means the network."""
     ledger_password: Password = lambda *_: ""
     """Returns the password of a ledger on a server, by the credential's name or file."""
+    ledger_place: Storage | None = None
+    """The ledger's place, where this process has won it as a standby; None means as the configuration names it."""
     concealed: Callable[[str], str] = str
     """Returns a text without the keys that this process has read."""

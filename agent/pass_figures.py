@@ -1,7 +1,7 @@
 """The metrics of a pass: the only module that reads a pass for Prometheus."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
@@ -186,3 +186,21 @@ def _warm(done: Pass) -> tuple[dict[str, float], dict[str, float]]:
         {name: share for name, share in achieved.items() if share is not None},
         {name: share for name, share in targets.items() if share},
     )
+
+
+def lead_of(app: App) -> tuple[Callable[[], float], Callable[[], float], Callable[[], float]]:
+    """Return the functions of the lead's metrics: whether it leads, since when, and its last beat's time."""
+
+    def leads() -> float:
+        leader = app.ledger.leader()
+        return float(leader is not None and leader.is_shown)
+
+    def since() -> float:
+        leader = app.ledger.leader()
+        return 0.0 if leader is None else leader.since.timestamp()
+
+    def beat() -> float:
+        leader = app.ledger.leader()
+        return 0.0 if leader is None else app.clock.wall().timestamp() - leader.beat_age_seconds
+
+    return leads, since, beat

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from agent.app import App
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
+    from agent.ledger.storage_port import Storage
+    from agent.systemd import Notifier
 
 
 def run(
@@ -66,12 +68,44 @@ async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", co
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, mine.cancel if mine is not None else sys.exit)
     try:
-        await _run(settings, tuned, config, is_dry=is_dry)
+        while not await _run(settings, tuned, config, is_dry=is_dry):
+            settings, tuned = _read_again(config, settings, tuned)
     except asyncio.CancelledError:
         _print_line("stopped before it was ready; nothing was sent")
 
 
-async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:
+def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") -> "tuple[Config, Mapping[str, Tuned]]":
+    """Return the files as they are now, or the last good ones; a standby is told to by SIGHUP."""
+    import structlog
+
+    from agent.config.problems import ConfigError
+    from agent.domain.record.event_kind import LoggedKind
+    from agent.simulator import climate_files
+
+    try:
+        return session.parse(file, climate_files.names())
+    except ConfigError as error:
+        for problem in error.problems:
+            structlog.get_logger("gpubid.run").error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
+        return settings, tuned
+
+
+async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
+    """Stand by until this daemon leads; return its ledger's place, or None if the files are to be read again."""
+    from agent.clock import SystemClock
+    from agent.ledger import storage
+    from agent.standby import Standby
+    from agent.telemetry import families
+
+    if config.ledger_server is None:
+        return storage.of(config.ledger)
+    campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
+    has_won = await Standby(config, campaign, families.registry(), notifier, SystemClock()).run()
+    return campaign.storage if has_won else None
+
+
+async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> bool:
+    """Run the daemon until it is stopped. Return False if the files are to be read again before it leads."""
     from agent import daemon, systemd
     from agent.app import App
     from agent.simulator import climate_files
@@ -82,7 +116,12 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         registry, [market.name for market in config.markets], [work.name for work in config.workloads]
     )
     async with session.outside(config, keeps=not is_dry) as outside:
-        app = await App.open(config, tuned, replace(outside, observer=figures.observer), is_dry=is_dry)
+        notifier = systemd.Notifier(os.environ)
+        place = None if is_dry else await _won(config, notifier)
+        if place is None and not is_dry:
+            return False
+        there = replace(outside, observer=figures.observer, ledger_place=place)
+        app = await App.open(config, tuned, there, is_dry=is_dry)
         unfit = app.findings(config, is_start=True)
         if unfit:
             await app.close()
@@ -90,9 +129,9 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         parts = daemon.Parts(
             figures,
             registry,
-            systemd.Notifier(os.environ),
+            notifier,
             lambda: session.parse(file, climate_files.names()),
-            lambda url: _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.place.shown}"),
+            lambda url: _announce(app, url),
             credential=session.named,
             webhook_secret=_named(config.listen.webhook_credential),
             token=_named(config.listen.credential),
@@ -102,6 +141,13 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         finally:
             _print_billing(app)
             await app.close()
+    return True
+
+
+def _announce(app: "App", url: str) -> None:
+    """Print where the daemon listens, and tell the standbys."""
+    _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.place.shown}")
+    app.ledger.announce(url)
 
 
 def _named(name: str) -> "Callable[[], str] | None":

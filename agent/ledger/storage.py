@@ -8,7 +8,23 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.storage_port import Password, Storage
 
 if TYPE_CHECKING:
+    from agent.ledger.server.campaign import Campaign
     from agent.ledger.server_address import ServerAddress
+
+
+def campaign(place: "Path", server: "ServerAddress", password: Password) -> "Campaign":
+    """Return a standby's campaign for the lead of a ledger on a server.
+
+    Raises:
+        LedgerError: NO_DRIVER.
+    """
+    won = of(place, server, password)
+    from agent.ledger.server.campaign import Campaign  # noqa: PLC0415 - as below
+    from agent.ledger.server.server_storage import ServerStorage  # noqa: PLC0415
+
+    if not isinstance(won, ServerStorage):
+        raise TypeError("only a server has a lead")
+    return Campaign(won)
 
 
 def of(place: "Path | Storage", server: "ServerAddress | None" = None, password: Password | None = None) -> Storage:

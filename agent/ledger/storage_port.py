@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from agent.ledger.file.ledger_check import Verification
+    from agent.ledger.leader import Leader
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.wire import Link
 
@@ -28,6 +29,12 @@ class Held(Protocol):
 
         It returns why the request must not leave, or an empty text.
         """
+
+    def leader(self) -> "Leader | None":
+        """Return this process as the leader of its fleet; None on a file, where there is no other."""
+
+    def announce(self, page: str) -> None:
+        """Tell the address of this process's page to those that stand by."""
 
     def release(self) -> None:
         """Give it up."""

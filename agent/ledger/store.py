@@ -19,6 +19,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger import fill_memory, moved_marks, storage
 from agent.ledger.file import sidecar, statements
+from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
@@ -102,6 +103,14 @@ class Ledger:
         It returns why the request must not leave, or an empty text.
         """
         return self._lock.permit(is_paying=is_paying)
+
+    def leader(self) -> Leader | None:
+        """Return this daemon as the leader of its fleet; None on a file."""
+        return self._lock.leader()
+
+    def announce(self, page: str) -> None:
+        """Tell the address of this daemon's page to those that stand by."""
+        self._lock.announce(page)
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
         """Return the memory at `now` with the owed kill.

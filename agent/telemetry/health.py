@@ -24,8 +24,9 @@ class Health:
     2. A market that is down makes no job late: every cycle that ends counts as progress.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Count by `monotonic` seconds."""
+    def __init__(self, monotonic: Callable[[], float], role: str = "") -> None:
+        """Count by `monotonic` seconds. The role is leader or standby where the ledger is on a server."""
+        self.role = role
         self._monotonic = monotonic
         self._deadlines: dict[str, float] = {}
         self._progress: dict[str, float] = {}

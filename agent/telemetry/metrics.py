@@ -19,7 +19,7 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
-from agent.telemetry import families, named_figures, recovery_figures, run_time_figures
+from agent.telemetry import families, lead_figures, named_figures, recovery_figures, run_time_figures
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -56,6 +56,7 @@ class Metrics(families.Families):
         self._limit = Codes(families.LIMITS)
         self._asks: dict[tuple[str, str], float] = {}
         self.named = named_figures.NamedFigures(target)
+        self.lead = lead_figures.LeadFigures(target)
         self.run_times = run_time_figures.RunTimeFigures(target)
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:

@@ -91,11 +91,12 @@ class Server:
         return inside()
 
     async def _alive(self, _request: web.Request) -> web.Response:
-        return _verdict(is_good=self._health.is_alive, late=[str(late) for late in self._health.late()])
+        return self._verdict(is_good=self._health.is_alive)
 
     async def _ready(self, _request: web.Request) -> web.Response:
-        return _verdict(is_good=self._health.is_ready, late=[str(late) for late in self._health.late()])
+        return self._verdict(is_good=self._health.is_ready)
 
-
-def _verdict(*, is_good: bool, late: list[str]) -> web.Response:
-    return web.json_response({"ok": is_good, "late": late}, status=200 if is_good else 503)
+    def _verdict(self, *, is_good: bool) -> web.Response:
+        role = {"role": self._health.role} if self._health.role else {}
+        late = [str(late) for late in self._health.late()]
+        return web.json_response({"ok": is_good, "late": late, **role}, status=200 if is_good else 503)

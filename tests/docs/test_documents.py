@@ -51,7 +51,8 @@ def anchors(text: str) -> set[str]:
 def metrics() -> Iterator[tuple[str, str, str]]:
     """Yield name, labels and meaning of every metric, in the program's order."""
     made = Metrics(CollectorRegistry(), (), ())
-    for value in (*vars(made).values(), *vars(made.named).values(), *vars(made.run_times).values()):
+    parts = (made, made.named, made.lead, made.run_times)
+    for value in (each for part in parts for each in vars(part).values()):
         if isinstance(value, Counter | Gauge | Histogram):
             name = value._name + ("_total" if isinstance(value, Counter) else "")
             yield name, ", ".join(value._labelnames) or "-", value._documentation

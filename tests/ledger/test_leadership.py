@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
 from tests.support import engines, postgres
@@ -14,7 +15,9 @@ from tests.support import engines, postgres
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
 
-from agent.ledger.server import leadership, session  # noqa: E402 - needs the driver
+from agent.ledger.server import beat_watch, leader_row, leadership, session  # noqa: E402 - needs the driver
+from agent.ledger.server.beat_watch import BeatWatch  # noqa: E402
+from agent.ledger.server.campaign import Campaign  # noqa: E402
 from agent.ledger.server.server_storage import ServerStorage  # noqa: E402
 
 
@@ -70,7 +73,7 @@ def end_session(box: Box) -> None:
 
 def test_the_lead_can_be_shown_for_eight_seconds_after_a_beat(box: Box) -> None:
     assert box.code is None
-    box.boot.seconds += leadership.SHOWN_SECONDS - 0.1
+    box.boot.seconds += leader_row.SHOWN_SECONDS - 0.1
     assert box.code is None
     box.boot.seconds += 0.2
     assert box.code is Code.UNLED
@@ -78,12 +81,13 @@ def test_the_lead_can_be_shown_for_eight_seconds_after_a_beat(box: Box) -> None:
     assert box.code is None
 
 
-def test_eight_seconds_end_before_the_server_frees_the_lock_of_a_lost_box() -> None:
+def test_eight_seconds_end_before_anybody_may_take_over() -> None:
+    assert leader_row.SHOWN_SECONDS < beat_watch.FROZEN_SECONDS
     keepalive = session.KEEPALIVE
     noticed = (
         keepalive["tcp_keepalives_idle"] + keepalive["tcp_keepalives_interval"] * keepalive["tcp_keepalives_count"]
     )
-    assert noticed > leadership.SHOWN_SECONDS
+    assert noticed > leader_row.SHOWN_SECONDS
 
 
 def test_a_paying_request_leaves_within_five_seconds_of_its_record_and_an_ending_one_later(box: Box) -> None:
@@ -92,7 +96,7 @@ def test_a_paying_request_leaves_within_five_seconds_of_its_record_and_an_ending
     box.boot.seconds += leadership.SENT_SECONDS
     assert "another daemon may lead" in pays()
     assert not ends()
-    box.boot.seconds += leadership.SHOWN_SECONDS
+    box.boot.seconds += leader_row.SHOWN_SECONDS
     assert "cannot show that it leads" in ends()
 
 
@@ -122,7 +126,7 @@ def test_a_second_box_is_refused_and_takes_over_a_lost_lead_with_the_next_epoch(
 
 
 def test_a_beat_that_its_standby_did_not_confirm_is_none(box: Box) -> None:
-    box.boot.seconds += leadership.SHOWN_SECONDS
+    box.boot.seconds += leader_row.SHOWN_SECONDS
     trigger = "CREATE TRIGGER warn BEFORE UPDATE ON leader FOR EACH ROW EXECUTE FUNCTION warn()"
     function = (
         "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'x'; RETURN NEW; END $$"
@@ -135,9 +139,95 @@ def test_a_beat_that_its_standby_did_not_confirm_is_none(box: Box) -> None:
     assert box.code is Code.UNLED
 
 
-def test_the_begin_of_an_epoch_waits_for_a_commit_under_way_and_a_beat_does_not(box: Box) -> None:
-    from agent.ledger.server import leader_row
+def standby(box: Box, path: Path, boot: Boot) -> Campaign:
+    return Campaign(ServerStorage(path.with_name("b"), box.storage.address, lambda *_: ""), boot)
 
+
+def test_a_standby_sees_who_leads_and_takes_a_free_lead(box: Box, path: Path) -> None:
+    watching = standby(box, path, Boot())
+    box.held.announce("http://a.example/")
+    box.lead.beat()
+    leader = watching.look()
+    assert leader is not None
+    assert (leader.epoch, leader.page, leader.is_shown, watching.has_won) == (
+        box.lead._epoch,
+        "http://a.example/",
+        True,
+        False,
+    )
+    box.held.release()
+    while not watching.has_won:
+        """The server ends the session in a moment."""
+        watching.look()
+    held = watching.storage.lock()
+    watching.storage.prepare()
+    mine = held.leader()
+    assert mine is not None
+    assert mine.epoch == leader.epoch + 1
+    held.release()
+
+
+def test_a_standby_ends_the_session_of_a_frozen_leader_and_not_of_one_that_beats(box: Box, path: Path) -> None:
+    boot = Boot()
+    watching = standby(box, path, boot)
+    for _ in range(40):
+        watching.look()
+        box.lead.beat()
+        boot.seconds += 1.0
+    assert watching.frozen is None
+    for _ in range(round(beat_watch.FROZEN_SECONDS) + 2):
+        watching.look()
+        boot.seconds += 1.0
+    assert watching.frozen is not None
+    assert watching.frozen.epoch == box.lead._epoch
+    while not watching.has_won:
+        watching.look()
+    watching.storage.lock().release()
+    box.lead.beat()
+    assert box.code is Code.UNLED
+
+
+def test_a_standby_refuses_the_small_files_of_another_fleet(box: Box, path: Path) -> None:
+    with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
+        raw.execute(f"SET search_path TO {box.storage.address.schema}")
+        raw.execute("INSERT INTO meta VALUES ('fleet_id', '0123456789ab')")
+    watching = standby(box, path, Boot())
+    watching.look()
+    assert sidecar.read_fleet_id(path.with_name("b")) == "0123456789ab", "for a kill by label from this box"
+    sidecar.write_fleet_id(path.with_name("c"), "ba9876543210")
+    other = Campaign(ServerStorage(path.with_name("c"), box.storage.address, lambda *_: ""), Boot())
+    with pytest.raises(LedgerError) as refused:
+        other.look()
+    assert refused.value.code is Code.FLEET_MISMATCH
+    for each in (watching, other):
+        each.close()
+
+
+def test_a_leader_is_frozen_after_fifteen_watched_seconds_without_a_beat() -> None:
+    watch = BeatWatch().after(1, "first", -1.0)
+    for now in range(15):
+        watch = watch.after(1, "beat", float(now))
+        assert not watch.is_frozen
+    assert watch.after(1, "beat", 15.0).is_frozen
+    assert not watch.after(1, "another", 15.0).is_frozen
+    assert not watch.after(2, "beat", 15.0).is_frozen
+
+
+def test_a_leader_that_never_beat_may_be_upgrading_the_tables() -> None:
+    watch = BeatWatch()
+    for now in range(round(beat_watch.UNBEGUN_SECONDS)):
+        watch = watch.after(1, None, float(now))
+        assert not watch.is_frozen
+    assert watch.after(1, None, beat_watch.UNBEGUN_SECONDS).is_frozen
+
+
+@pytest.mark.parametrize("gap", [3600.0, -3600.0])
+def test_a_watcher_that_slept_itself_counts_no_silence_that_it_did_not_watch(gap: float) -> None:
+    watch = BeatWatch().after(1, "first", -1.0).after(1, "beat", 0.0).after(1, "beat", gap)
+    assert not watch.is_frozen
+
+
+def test_the_begin_of_an_epoch_waits_for_a_commit_under_way_and_a_beat_does_not(box: Box) -> None:
     url, schema = box.storage.address.url, box.storage.address.schema
 
     def connected() -> Any:
@@ -146,11 +236,11 @@ def test_the_begin_of_an_epoch_waits_for_a_commit_under_way_and_a_beat_does_not(
     with connected() as pending, connected() as other:
         pending.execute("BEGIN")
         pending.execute(leader_row.HELD, (box.lead._epoch,))
-        box.boot.seconds += leadership.SHOWN_SECONDS
+        box.boot.seconds += leader_row.SHOWN_SECONDS
         box.lead.beat()
         assert box.code is None, "the beat was committed"
         other.execute("SET lock_timeout = '200ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             leader_row.begin(other)
         pending.execute("COMMIT")
-        assert leader_row.begin(other) == box.lead._epoch + 1
+        assert leader_row.begin(other).epoch == box.lead._epoch + 1

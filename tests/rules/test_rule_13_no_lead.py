@@ -39,7 +39,7 @@ def lose(world: Rehearsed, how: str) -> None:
     """Let the daemon lose the lead: its machine slept, its session ended, or another daemon has begun an epoch."""
     mine = lead(world)
     if how == "asleep":
-        now = mine._boottime() + leadership.SHOWN_SECONDS
+        now = mine._boottime() + leader_row.SHOWN_SECONDS
         mine._boottime = lambda: now
         return
     with psycopg.connect(mine._address.url, autocommit=True) as raw:

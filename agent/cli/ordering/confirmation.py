@@ -68,6 +68,14 @@ def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.
         _confirm([shown["sentence"]], shown["leases"], shown["in_doubt"], is_listed=True)
 
 
+def ask_twice(*sentences: str) -> None:
+    """Ask a person at a terminal after each sentence, and end unless every answer is yes. No option answers."""
+    if not is_person():
+        exits.stop(exits.BAD_INPUT, ["--by-label is for a person at a terminal; without it, kill asks the daemon"])
+    for sentence in sentences:
+        _confirm([sentence], [], 0, is_listed=False)
+
+
 def is_person() -> bool:
     """Return whether a person gives the order: input and output are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -25,6 +25,20 @@ LOOKS = 2
 Answer = dict[str, Any]
 TO_DAEMON = "the daemon keeps trying to end them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
 TO_NOBODY = "no daemon runs, so nobody tries again: give `gpubid kill` again, or start `gpubid run`"
+FleetOption = Annotated[
+    str, typer.Option(metavar="ID", help="Without a usable ledger: end the instances of this fleet id.")
+]
+MarketOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME[=URL]", help="Without a readable configuration: the market, by the name of its table."),
+]
+CredentialOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME|FILE", help="The key of each --market, in the same order.")
+]
+ByLabelOption = Annotated[
+    bool,
+    typer.Option("--by-label", help="End by our label, without daemon and ledger. Asks twice, at a terminal only."),
+]
 LIFT = Order("resume", str(EVERYTHING))
 
 
@@ -44,19 +58,10 @@ def kill(  # noqa: PLR0913 - one parameter per option
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give the order and return; without this, wait until nothing bills.")
     ] = False,
-    fleet: Annotated[
-        str, typer.Option(metavar="ID", help="Without a usable ledger: end the instances of this fleet id.")
-    ] = "",
-    market: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=URL]", help="Without a readable configuration: the market, by the name of its table."
-        ),
-    ] = None,
-    credential: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME|FILE", help="The key of each --market, in the same order."),
-    ] = None,
+    fleet: FleetOption = "",
+    market: MarketOption = None,
+    credential: CredentialOption = None,
+    by_label: ByLabelOption = False,
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -65,6 +70,11 @@ def kill(  # noqa: PLR0913 - one parameter per option
         exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
     named = kill_by_label.Named(fleet, tuple(market or ()), tuple(credential or ()))
     kill_by_label.check(named)
+    if by_label:
+        if lift or target is not None:
+            exits.stop(exits.BAD_INPUT, ["--by-label ends everything; leave the target and --lift out"])
+        _kill_by_label(config, named, keep_disks=keep_disks, wait=not no_wait, as_json=as_json)
+        return
     if target is not None and target != str(EVERYTHING):
         _refuse_missing(config, target, lift=lift)
         order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
@@ -78,6 +88,24 @@ def kill(  # noqa: PLR0913 - one parameter per option
         return
     confirmation.ask_all(_kill(progress), read, yes=yes)
     _print_killed(_killed(read, named, progress, wait=not no_wait), progress, wait=not no_wait, as_json=as_json)
+
+
+def _kill_by_label(file: Path, named: kill_by_label.Named, *, keep_disks: bool, wait: bool, as_json: bool) -> None:
+    """End everything by label because a person at a terminal says so twice. No daemon and no ledger is asked."""
+    from agent.ledger.ledger_errors import Code, LedgerError
+
+    confirmation.ask_twice(
+        "kill by label: no daemon and no ledger is asked, and every instance of the fleet ends",
+        "a daemon that leads does not know of it and may rent again: stop it first, or kill there",
+    )
+    session.log_quietly()
+    read, progress = last_good.read(file), kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
+    if isinstance(read, last_good.Broken):
+        said = kill_by_label.without_configuration(read, named, progress, wait=wait)
+    else:
+        why = LedgerError(Code.UNLED, "ended by label, as ordered")
+        said = kill_by_label.without_ledger(read[0], named, progress, why, wait=wait)
+    _print_killed(said, progress, wait=wait, as_json=as_json)
 
 
 def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool, as_json: bool) -> None:

@@ -35,6 +35,8 @@ UNUSABLE = frozenset(
         Code.UNREACHABLE,
         Code.NO_DRIVER,
         Code.MOVED,
+        Code.UNLED,
+        Code.DEPOSED,
     }
 )
 """Errors of a ledger that must not prevent a kill."""

@@ -44,6 +44,12 @@ class LedgerLock:
         del is_paying
         return str
 
+    def leader(self) -> None:
+        """Return None: nobody stands by for a file."""
+
+    def announce(self, page: str) -> None:
+        """Do nothing."""
+
     def release(self) -> None:
         """Give up the lock. The file stays, because removing it would let two processes lock two files of one name."""
         os.close(self._handle)

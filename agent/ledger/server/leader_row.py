@@ -9,9 +9,13 @@ from typing import Any
 
 import psycopg
 
+from agent.ledger.leader import Leader
 from agent.ledger.server import session
 from agent.ledger.server_address import ServerAddress
 
+SHOWN_SECONDS = 8.0
+"""How long a beat shows the lead. It is less than a standby waits before it ends a frozen leader's session, and less
+than the server's keepalives take."""
 TABLE = """
     CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), epoch BIGINT NOT NULL,
         since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now(),
@@ -25,24 +29,43 @@ HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR KEY 
 """It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
 _BEGIN = """
     INSERT INTO leader (one, epoch, host) VALUES (1, 1, %s) ON CONFLICT (one) DO UPDATE
-    SET epoch = leader.epoch + 1, since = now(), beat_at = now(), host = excluded.host, page = '' RETURNING epoch
+    SET epoch = leader.epoch + 1, since = now(), beat_at = now(), host = excluded.host, page = ''
+    RETURNING epoch, since, host, page, 0::float8, beat_at
+"""
+_READ = """
+    SELECT epoch, since, host, page, extract(epoch FROM clock_timestamp() - beat_at)::float8, beat_at FROM leader
 """
 _BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s WHERE epoch = %s"
 
 
-def begin(raw: "psycopg.Connection[Any]") -> int:
-    """Begin the epoch of this daemon, and return its number."""
+def begin(raw: "psycopg.Connection[Any]") -> Leader:
+    """Begin the epoch of this daemon."""
     with raw.transaction():
         raw.execute("SELECT 1 FROM leader FOR UPDATE")
         row = raw.execute(_BEGIN, (socket.gethostname(),)).fetchone()
     if row is None:
         raise RuntimeError("an upsert returns its row")
-    return int(row[0])
+    return _leader(row)
 
 
 def beat(raw: "psycopg.Connection[Any]", epoch: int, page: str) -> bool:
     """Write one beat of an epoch. Return False if the epoch is over."""
     return raw.execute(_BEAT, (page, epoch)).rowcount == 1
+
+
+def read(raw: "psycopg.Connection[Any]") -> Leader | None:
+    """Return the present leader by the server's clock; None if there was none yet."""
+    try:
+        row = raw.execute(_READ).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
+        # The first daemon is still creating or upgrading the tables.
+        return None
+    return None if row is None else _leader(row)
+
+
+def _leader(row: tuple[Any, ...]) -> Leader:
+    epoch, since, host, page, age, beat_at = row
+    return Leader(int(epoch), since, host, page, beat_at, max(0.0, age), is_shown=age < SHOWN_SECONDS)
 
 
 def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:

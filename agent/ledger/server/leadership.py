@@ -1,7 +1,7 @@
 """The lead of one fleet: a lock on a session of its own, a beat every two seconds, and whether it can be shown.
 
-1. The lead can be shown while the last committed beat began less than `SHOWN_SECONDS` ago. The seconds count while the
-   machine sleeps (CLOCK_BOOTTIME).
+1. The lead can be shown while the last committed beat began less than `leader_row.SHOWN_SECONDS` ago. The seconds count
+   while the machine sleeps (CLOCK_BOOTTIME).
 2. A session that broke shows no lead, until a new one has the lock and the epoch is still this daemon's.
 3. A daemon whose epoch is over has lost the lead for good.
 """
@@ -9,17 +9,17 @@
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 
+from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server import leader_row, session
 from agent.ledger.server_address import ServerAddress
 
 BEAT_SECONDS = 2.0
-SHOWN_SECONDS = 8.0
-"""Less than the server's keepalives take: until then nobody else has the lock of a daemon that is cut off."""
 SENT_SECONDS = 5.0
 """A paying request whose "sent" is older than this does not leave: another daemon may have settled it meanwhile."""
 _PATIENCE_SECONDS = 1.0
@@ -44,6 +44,7 @@ class Leadership:
         self._boottime = boottime
         self._process = raw.info.backend_pid
         self._epoch = 0
+        self._leader: Leader | None = None
         self._beaten_at: float | None = None
         self._is_broken = self._is_deposed = False
         self._warnings: list[str] = []
@@ -51,19 +52,26 @@ class Leadership:
         self._thread: threading.Thread | None = None
         raw.add_notice_handler(self._hear)
 
-    def begin(self, epoch: int) -> None:
+    def begin(self, leader: Leader) -> None:
         """Begin to beat for an epoch that has just begun."""
-        self._epoch = epoch
+        self._leader, self._epoch = leader, leader.epoch
         self.beat()
         self._thread = threading.Thread(target=self._go_on, name="ledger-beat", daemon=True)
         self._thread.start()
+
+    def leader(self) -> Leader | None:
+        """Return this daemon as the leader, by its own last confirmed beat; None before that."""
+        age = self.beat_age_seconds()
+        if self._leader is None or age is None:
+            return None
+        return replace(self._leader, page=self.page, beat_age_seconds=age, is_shown=self.lost() is None)
 
     def lost(self) -> LedgerError | None:
         """Return why the lead cannot be shown (DEPOSED, UNLED), or None while it can."""
         if self._is_deposed:
             return session.deposed(self._address)
         age = self.beat_age_seconds()
-        if not self._is_broken and age is not None and age < SHOWN_SECONDS:
+        if not self._is_broken and age is not None and age < leader_row.SHOWN_SECONDS:
             return None
         last = "its session there broke" if age is None or self._is_broken else f"its last beat is {age:.0f} s old"
         return LedgerError(

@@ -18,6 +18,7 @@ from agent.ledger import table_copy
 from agent.ledger.file import migrate
 from agent.ledger.file.connection import FileLink
 from agent.ledger.file.ledger_check import Verification
+from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server import leader_row, server_check, server_errors, server_tables, session
 from agent.ledger.server.leadership import Leadership
@@ -45,6 +46,14 @@ class _Lock:
         """Return what says before the first byte why a request must not leave."""
         return self.lead.permit(is_paying=is_paying)
 
+    def leader(self) -> Leader | None:
+        """Return this daemon as the leader."""
+        return self.lead.leader()
+
+    def announce(self, page: str) -> None:
+        """Tell standbys the address of this daemon's page, with the next beat."""
+        self.lead.page = page
+
     def release(self) -> None:
         """End both sessions, the lead last."""
         with suppress(psycopg.Error):
@@ -63,6 +72,7 @@ class ServerStorage:
         self._password = password
         self.lead: Leadership | None = None
         self._boottime = boottime
+        self._won: psycopg.Connection[Any] | None = None
         self._locked: psycopg.Connection[Any] | None = None
         self._epoch: int | None = None
         self._last_process = 0
@@ -78,8 +88,8 @@ class ServerStorage:
 
     def lock(self) -> _Lock:
         """Take the lead, and the lock for a new session, which then writes."""
-        raw = self._elected()
-        lead = Leadership(raw, self.address, lambda: self._connected(reads=False), self._boottime)
+        raw, self._won = self._won or self._elected(), None
+        lead = Leadership(raw, self.address, self.connected, self._boottime)
         try:
             self._locked = self._writer()
         except BaseException:
@@ -88,6 +98,10 @@ class ServerStorage:
         self.lead = lead
         return _Lock(lead, self._locked)
 
+    def win(self, raw: "psycopg.Connection[Any]") -> None:
+        """Take a session that has the lock of the leader; the next `lock` uses it."""
+        self._won = raw
+
     def prepare(self) -> None:
         """Create or upgrade the tables, and begin this daemon's epoch."""
         raw = self._writing()
@@ -95,13 +109,14 @@ class ServerStorage:
         late.start()
         try:
             server_tables.prepare(raw, self.address)
-            self._epoch = leader_row.begin(raw)
+            leader = leader_row.begin(raw)
         except psycopg.Error as error:
             raise self._in_our_words(error) from error
         finally:
             late.cancel()
+        self._epoch = leader.epoch
         if self.lead is not None:
-            self.lead.begin(self._epoch)
+            self.lead.begin(leader)
 
     def link(self, mode: str) -> ServerLink:
         """Return a way to the tables."""
@@ -220,13 +235,13 @@ class ServerStorage:
         Raises:
             LedgerError: LOCKED, another daemon leads; UNREACHABLE, UNWRITABLE.
         """
-        with self._opening(self._connected(reads=False)) as raw:
+        with self._opening(self.connected()) as raw:
             session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS, session.LEADER)
             return raw
 
     def _writer(self) -> "psycopg.Connection[Any]":
         """Return a session that has the lock of the writer. The leader ends one that a former leader left."""
-        with self._opening(self._connected(reads=False)) as raw:
+        with self._opening(self.connected()) as raw:
             try:
                 session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS)
             except LedgerError:
@@ -247,6 +262,14 @@ class ServerStorage:
         except BaseException:
             raw.close()
             raise
+
+    def connected(self) -> "psycopg.Connection[Any]":
+        """Return a new session of the role that writes, without any lock.
+
+        Raises:
+            LedgerError: UNREACHABLE.
+        """
+        return self._connected(reads=False)
 
     def _connected(self, *, reads: bool) -> "psycopg.Connection[Any]":
         try:

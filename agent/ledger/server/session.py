@@ -132,8 +132,13 @@ def take_lock(
     except psycopg.errors.LockNotAvailable:
         raw.execute("RESET lock_timeout")
         raise LedgerError(Code.LOCKED, _in_use(raw, address, lock)) from None
-    if not _scalar(raw, "SELECT pg_try_advisory_lock(%s)", key):
+    if not try_lock(raw, address, lock):
         raise LedgerError(Code.LOCKED, _in_use(raw, address, lock))
+
+
+def try_lock(raw: "psycopg.Connection[Any]", address: ServerAddress, lock: str) -> bool:
+    """Take a lock of a fleet for this session, and return whether it was free."""
+    return bool(_scalar(raw, "SELECT pg_try_advisory_lock(%s)", lock_key(address.schema, lock)))
 
 
 def holder(raw: "psycopg.Connection[Any]", schema: str, lock: str = WRITER) -> Holder | None:

@@ -1,0 +1,94 @@
+"""A standby at the server: it takes the lead when that is free, and ends the session of a frozen leader.
+
+1. A session whose commit waits for the server's own standby is not frozen, and is left alone.
+2. A standby writes nothing to the ledger and sends nothing to a market.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+from agent import clock
+from agent.ledger.file import sidecar
+from agent.ledger.leader import Leader
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.server import leader_row, server_errors, session
+from agent.ledger.server.beat_watch import BeatWatch
+from agent.ledger.server.server_storage import ServerStorage
+
+
+class Campaign:
+    """One standby's looks at the lead, from one session."""
+
+    def __init__(self, storage: ServerStorage, boottime: Callable[[], float] = clock.boottime) -> None:
+        """Stand by for the ledger of `storage`, which takes over the session that wins."""
+        self.storage = storage
+        self.has_won = False
+        self.frozen: Leader | None = None
+        """The leader whose session this standby has ended last."""
+        self._boottime = boottime
+        self._raw: psycopg.Connection[Any] | None = None
+        self._watch = BeatWatch()
+        self._is_fleet_known = False
+
+    def look(self) -> Leader | None:
+        """Take the lead if it is free; return who leads, or None if nobody does or did.
+
+        Raises:
+            LedgerError: UNREACHABLE, UNWRITABLE; FLEET_MISMATCH, this machine's small files are of another fleet.
+        """
+        try:
+            raw = self._session()
+            if session.try_lock(raw, self.storage.address, session.LEADER):
+                self._raw, self.has_won = None, True
+                self.storage.win(raw)
+                return None
+            leader = leader_row.read(raw)
+            self._heed(raw, leader)
+            if leader is not None and not self._is_fleet_known:
+                self._know_fleet(raw)
+        except psycopg.Error as error:
+            self.close()
+            raise server_errors.in_our_words(error, self.storage.shown) from error
+        return leader
+
+    def close(self) -> None:
+        """End the session."""
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            with suppress(psycopg.Error):
+                raw.close()
+
+    def _heed(self, raw: "psycopg.Connection[Any]", leader: Leader | None) -> None:
+        """Count how long the leader has been silent, and end its session if it is frozen."""
+        holder = session.holder(raw, self.storage.address.schema, session.LEADER)
+        if holder is None:
+            return
+        beat = None if leader is None else (leader.epoch, leader.beat_at)
+        self._watch = self._watch.after(holder.process, beat, self._boottime())
+        if self._watch.is_frozen and not holder.waits_for_replica:
+            self.frozen, self._watch = leader, BeatWatch()
+            session.end(raw, holder.process)
+
+    def _session(self) -> "psycopg.Connection[Any]":
+        if self._raw is None or self._raw.closed:
+            self._raw = self.storage.connected()
+        return self._raw
+
+    def _know_fleet(self, raw: "psycopg.Connection[Any]") -> None:
+        """Keep the fleet's id on this machine, for `gpubid kill --by-label` and for a lost ledger."""
+        row = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
+        if row is None:
+            return
+        beside, path = sidecar.read_fleet_id(self.storage.path), self.storage.path
+        if beside is None:
+            sidecar.write_fleet_id(path, row[0])
+        elif beside != row[0]:
+            file = sidecar.sibling(path, ".fleet")
+            sentence = f"{self.storage.shown} belongs to fleet {row[0]}, {file} says {beside}: name the right schema"
+            raise LedgerError(
+                Code.FLEET_MISMATCH, f"{sentence}, or delete {file} if the server's ledger is the right one"
+            )
+        self._is_fleet_known = True

@@ -1,0 +1,34 @@
+"""The metrics of the lead: whether this daemon leads, and since when and with which last beat somebody does."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Gauge
+
+
+class LeadFigures:
+    """Three gauges, read at each scrape: a cycle that hangs must not keep an old answer."""
+
+    def __init__(self, target: CollectorRegistry) -> None:
+        """Register them. A daemon whose ledger is a file leads always."""
+        self._leads = Gauge(
+            "gpubid_leads",
+            "Whether this daemon can show that it leads its fleet; 1 where the ledger is a file.",
+            registry=target,
+        )
+        self._since = Gauge(
+            "gpubid_leader_since_timestamp_seconds",
+            "Since when the present leader leads; 0 where the ledger is a file, or if no leader is seen.",
+            registry=target,
+        )
+        self._beat = Gauge(
+            "gpubid_leader_beat_timestamp_seconds",
+            "When the leader wrote the last beat that is known; 0 where the ledger is a file, or if no leader is seen.",
+            registry=target,
+        )
+        self._leads.set(1)
+
+    def follow(self, leads: Callable[[], float], since: Callable[[], float], beat: Callable[[], float]) -> None:
+        """Read the figures from now on from these functions; the last two return seconds since 1970."""
+        self._leads.set_function(leads)
+        self._since.set_function(since)
+        self._beat.set_function(beat)

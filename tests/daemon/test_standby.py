@@ -1,0 +1,82 @@
+"""Two real daemons with one ledger on a real PostgreSQL server: one leads, the other stands by and takes over."""
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
+from tests.support import postgres
+from tests.support.boxes import pair, until_led, until_standing_by
+from tests.support.engines import database
+from tests.support.terminal import typed
+
+__all__ = ["database"]
+pytest.importorskip("psycopg")
+pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+
+
+async def asked(place: Path, path: str) -> tuple[int, str]:
+    """Return the answer of the daemon's socket."""
+    connector = aiohttp.UnixConnector(str(place / "ledger.sqlite.sock"))
+    async with aiohttp.ClientSession(connector=connector) as link, link.get(f"http://gpubid{path}") as reply:
+        return reply.status, await reply.text()
+
+
+async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path: Path, database: str) -> None:
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        lease = await two.until_running(0)
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+            await second.until_told("READY=1")
+            assert any("leads since" in line for line in second.messages())
+            status, text = await asked(two.places[1], "/fleet")
+            assert (status, json.loads(text)["error"]) == (503, "standby")
+            assert json.loads(text)["leader"]["is_shown"]
+            ran = await two.gpubid(1, "fleet")
+            assert ran.code == 1
+            assert re.search(r"stands by; \S+ \(http://127.0.0.1:\d+\) leads since .* give the command on", ran.err)
+
+            first.process.send_signal(signal.SIGKILL)
+            await first.ended()
+            await until_led(second)
+            assert (await two.until_running(1))["lease"] == lease["lease"]
+            assert await two.rents() == 1
+            assert len(await two.live()) == 1
+            async with two.daemon(0) as again:
+                await until_standing_by(again)
+                assert await second.stop() == 0, "whoever stops its leader hands over"
+                await until_led(again)
+                assert (await two.until_running(0))["lease"] == lease["lease"]
+        assert await two.rents() == 1
+        ran = await two.gpubid(1, "kill", "--by-label", "--yes")
+        assert (ran.code, await two.market.billing() != []) == (2, True), "only a person at a terminal"
+        words = ["kill", "--by-label", "--no-wait"]
+        assert typed(words, two.places[1], ["y", "n"], key=DEFAULT_KEY)[0] == 1
+        assert len(await two.live()) == 1
+        code, shown = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
+        assert code == 0, shown
+        assert not await two.live()
+
+
+@pytest.mark.nightly
+@pytest.mark.long(40)
+async def test_a_frozen_leader_is_replaced_and_writes_nothing_when_it_wakes(tmp_path: Path, database: str) -> None:
+    async with pair(tmp_path, database) as two, two.daemon(0) as first, two.daemon(1) as second:
+        await until_led(first)
+        await until_standing_by(second)
+        await two.until_running(0)
+        first.process.send_signal(signal.SIGSTOP)
+        await until_led(second)
+        assert second.logs("leader.frozen")
+        await two.until_running(1)
+        orders = await two.market.writes()
+        first.process.send_signal(signal.SIGCONT)
+        assert await first.ended() == 1
+        assert "another daemon has begun to write" in first.err[-1]
+        assert await two.market.writes() == orders
+        assert len(await two.live()) == 1
