@@ -57,6 +57,7 @@ from agent.observe.guard_reader import targets as guard_targets
 from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
+from agent.observe.standby_watch import StandbyWatch
 from agent.observe.task_estimates import TaskEstimates
 from agent.outside import Outside
 
@@ -80,7 +81,7 @@ class App:
         self.ledger = ledger
         self.clock = clock
         self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
-        self._accounts = Accounts(ledger, self.markets, clock)
+        self._accounts, self._standbys = Accounts(ledger, self.markets, clock), StandbyWatch(ledger, clock)
         self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
         self.config, self.credential = config, outside.credential
         self.seen: Pass | None = None
@@ -175,6 +176,7 @@ class App:
             # A reload during the turn counts from the next one on, when the leases have its names.
             rules, unwritten = self.rules, ""
             self.ledger.refuse_unled()
+            await self._standbys.look()
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
@@ -322,7 +324,8 @@ class App:
     def notices(self) -> tuple[notices.Notice, ...]:
         """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
-        unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
+        stopped = self._stopped_because, self._standbys.notices()
+        unpaid = notices.notices(views, *stopped, is_writable=self.ledger.is_writable)
         return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices(), *self.demand.notices())
 
     def doubts(self) -> list[Intent]:
@@ -359,14 +362,17 @@ class App:
         await self.ledger.close()
 
     def _account_check(self, market: str) -> Callable[[str], str]:
-        return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)
+        return lambda account_id: self._why_unpaid() or self._accounts.why_not(market, account_id)
+
+    def _why_unpaid(self) -> str:
+        return self._stopped_because or self._standbys.why_unpaid
 
     def _refusals(self) -> Mapping[str, Refusal]:
         return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
     def _alerts_beside(self) -> tuple[Alert, ...]:
-        of_buckets = (*self.signs.alerts(), *self._journal.guarded.alerts())
-        return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts(), *self.keys.alerts())
+        first = (*self._standbys.alerts(), *self.signs.alerts(), *self._journal.guarded.alerts())
+        return (*first, *self.fronts.alerts(), *self.demand.alerts(), *self.keys.alerts())
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.begins_work:
@@ -376,7 +382,7 @@ class App:
         now = self.clock.now()
         if operator_holds.kill_of_everything(self.ledger.recollection(now).holds, now) is not None:
             return "all spending was stopped by `gpubid kill` while this waited to be sent"
-        return self._stopped_because
+        return self._why_unpaid()
 
 
 def _no_spend(settings: MarketSettings) -> str:

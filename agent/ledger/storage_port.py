@@ -44,6 +44,8 @@ class Storage(Protocol):
     """One ledger's tables. `path` names the small files, which are on this machine in either case."""
 
     path: Path
+    is_served: bool
+    """Whether the tables are on a server, on which another one may follow."""
 
     @property
     def shown(self) -> str:
@@ -94,6 +96,12 @@ class Storage(Protocol):
 
     def finish_copy(self, link: "sa.Connection") -> None:
         """Let rows be numbered after those that were just copied, in the open transaction."""
+
+    def standby_danger(self, link: "sa.Connection") -> str:
+        """Return why a standby could take over without a committed order, and the command that ends that; or nothing.
+
+        `link` is of the session that writes.
+        """
 
     def put_aside(self, at: "datetime") -> None:
         """Rename the tables; the new name contains the instant. The right to write is held.

@@ -39,16 +39,36 @@ def names(definition: pytest.Item) -> list[str]:
 @pytest.fixture(scope="session")
 def database() -> Iterator[str]:
     """Return the address of a database whose role may create schemas and is no superuser."""
-    import psycopg
-
     if not postgres.is_here():
         pytest.skip("PostgreSQL is not installed (make tools)")
-    with postgres.running() as url:
-        whole = url.replace("+psycopg", "")
-        with psycopg.connect(whole, autocommit=True) as raw:
-            raw.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'".encode())
-            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {ROLE}".encode())
-        yield whole.replace("lab:", f"{ROLE}:")
+    with postgres.serving() as server:
+        make_role(server.url)
+        yield role_url(server.url)
+
+
+def make_role(url: str) -> None:
+    """Make the role of the daemon, which may create schemas and is no superuser."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as raw:
+        raw.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'".encode())
+        raw.execute(f"GRANT CREATE ON DATABASE postgres TO {ROLE}".encode())
+
+
+def role_url(url: str) -> str:
+    """Return the address of a superuser's database for the role of the daemon."""
+    return url.replace("lab:", f"{ROLE}:")
+
+
+@contextlib.contextmanager
+def played_on(url: str) -> Iterator[None]:
+    """Let the ledgers of tests be on a server of the test's own while the block runs."""
+    global _server  # noqa: PLW0603 - as in `engine`
+    before, _server = _server, url
+    try:
+        yield
+    finally:
+        _server = before
 
 
 @pytest.fixture(autouse=True)

@@ -72,12 +72,24 @@ def _keepalive(found: "ServerHealth") -> Line:
 
 
 def _standby(found: "ServerHealth") -> Line:
-    if found.synchronous_names:
-        return Line("standby", Verdict.OK, f"synchronous_standby_names is {found.synchronous_names!r}")
-    if found.replicas:
-        sentence = f"{found.replicas} standbys follow asynchronously: after a failover a paid order may be forgotten"
-        return Line("standby", Verdict.FAIL, sentence, "set synchronous_standby_names, or have no standby")
-    return Line("standby", Verdict.OK, "no standby follows this server")
+    from agent.ledger.server import standbys
+
+    seen = found.standbys
+    danger = standbys.danger(seen)
+    if danger:
+        fix = "run that on the primary as its superuser"
+        return Line("standby", Verdict.FAIL, f"nothing is paid for: {danger}", fix)
+    if not seen.connected:
+        return Line("standby", Verdict.OK, "no standby follows this server")
+    sentence = f"synchronous_standby_names is {seen.names!r}, {len(seen.connected)} standbys follow"
+    if seen.confirming is None:
+        fix = f"GRANT pg_monitor TO {found.role}"
+        return Line("standby", Verdict.WARN, f"{sentence}; {found.role} may not see which of them confirm commits", fix)
+    lacking = sorted(set(seen.connected) - set(seen.confirming))
+    if lacking:
+        fix = "never let it take over, or let it confirm too: FIRST N with each standby's name"
+        return Line("standby", Verdict.WARN, f"{sentence}; {', '.join(lacking)} confirms no commit", fix)
+    return Line("standby", Verdict.OK, f"{sentence}, and each confirms every commit")
 
 
 def _pooler(found: "ServerHealth") -> Line:

@@ -1,6 +1,6 @@
 """Notices about the whole fleet: why nothing is paid for, and the fix."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,9 +17,13 @@ class Notice:
     sentence: str
 
 
-def notices(views: Mapping[str, MarketView], stopped_because: str, *, is_writable: bool) -> tuple[Notice, ...]:
-    """Return the notices about why the daemon does not pay, its own state first."""
-    return (*_of_daemon(stopped_because, is_writable=is_writable), *_of_markets(views.values(), stopped_because))
+def notices(
+    views: Mapping[str, MarketView], stopped_because: str, of_ledger: Sequence[Notice] = (), *, is_writable: bool
+) -> tuple[Notice, ...]:
+    """Return the notices about why the daemon does not pay, its own state first, then `of_ledger`."""
+    own = (*_of_daemon(stopped_because, is_writable=is_writable), *of_ledger)
+    said = {stopped_because, *(notice.sentence for notice in of_ledger)}
+    return (*own, *_of_markets(views.values(), said))
 
 
 def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
@@ -43,10 +47,10 @@ def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
         yield Notice("ledger", "unwritable", sentence)
 
 
-def _of_markets(views: Iterable[MarketView], stopped_because: str) -> Iterator[Notice]:
+def _of_markets(views: Iterable[MarketView], said: Collection[str]) -> Iterator[Notice]:
     for view in views:
         notice = _of_market(view)
-        if notice is not None and not (stopped_because and view.no_spend_because == stopped_because):
+        if notice is not None and not (view.no_spend_because and view.no_spend_because in said):
             yield notice
 
 

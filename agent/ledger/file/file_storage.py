@@ -14,6 +14,8 @@ from agent.ledger.tables import schema
 class FileStorage:
     """The tables of one file; see `agent/ledger/storage_port.py` for each method."""
 
+    is_served = False
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -73,6 +75,11 @@ class FileStorage:
     def finish_copy(self, link: sa.Connection) -> None:
         """Do nothing: SQLite numbers rows after the highest number that a table ever had."""
         del link
+
+    def standby_danger(self, link: sa.Connection) -> str:
+        """Return nothing: a file has no standby."""
+        del link
+        return ""
 
     def put_aside(self, at: datetime) -> None:
         """Rename the file and its journal."""

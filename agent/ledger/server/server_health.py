@@ -6,7 +6,8 @@ from typing import Any
 import psycopg
 
 from agent.clock import SystemClock
-from agent.ledger.server import server_errors, session
+from agent.ledger.server import server_errors, session, standbys
+from agent.ledger.server.standbys import Standbys
 from agent.ledger.server_address import ServerAddress
 
 _PROBES = 5
@@ -17,7 +18,6 @@ class ServerHealth:
     """The facts of one session. `latency_seconds` is the shortest round trip of five.
 
     `keepalive_seconds` is the longest time in which the server notices that we are gone; None on a local socket.
-    `replicas` counts standbys that are connected now, of which none is synchronous if `synchronous_names` is empty.
     `keeps_session` says whether two statements reached the same session, with the lock that the first one took.
     """
 
@@ -28,8 +28,7 @@ class ServerHealth:
     is_in_recovery: bool
     latency_seconds: float
     keepalive_seconds: int | None
-    replicas: int
-    synchronous_names: str
+    standbys: Standbys
     is_durable: bool
     keeps_session: bool
 
@@ -57,8 +56,7 @@ def _seen(raw: "psycopg.Connection[Any]", address: ServerAddress) -> ServerHealt
         is_in_recovery=_one(raw, "SELECT pg_is_in_recovery()"),
         latency_seconds=min(_round_trip(raw) for _ in range(_PROBES)),
         keepalive_seconds=idle + interval * count if idle else None,
-        replicas=_one(raw, "SELECT count(*) FROM pg_stat_replication"),
-        synchronous_names=_one(raw, "SHOW synchronous_standby_names"),
+        standbys=standbys.look(raw),
         is_durable=_one(raw, "SHOW fsync") == "on" and _one(raw, "SHOW full_page_writes") == "on",
         keeps_session=_keeps_session(raw),
     )

@@ -1,0 +1,112 @@
+"""The standbys of a server, and whether one of them could take over without an order that was committed.
+
+1. Only a standby that confirms each commit is sure to have it. Without `synchronous_standby_names` none does.
+2. A standby that is away lacks what was committed since. So a slot that nobody reads counts as a standby, and so does
+   one that followed asynchronously a moment ago.
+3. Programs that only store the log, such as pg_receivewal, are listed like standbys; they cannot take over.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import psycopg
+
+RECEIVERS = frozenset(
+    {"pg_basebackup", "pg_receivewal", "pg_recvlogical", "barman_receive_wal", "barman_streaming_backup"}
+)
+"""The names that programs which store the log or a backup have by default (PostgreSQL 15; Barman's documentation)."""
+_CONFIRMING = ("sync", "quorum")
+_FOLLOWERS = """
+    SELECT coalesce(application_name, ''), sync_state FROM pg_stat_replication AS sender
+    WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid = sender.pid)
+    ORDER BY 1
+"""
+"""What follows, but for subscribers of single tables. Without pg_monitor a role sees names, and no states."""
+_UNREAD_SLOTS = """
+    SELECT slot_name FROM pg_replication_slots
+    WHERE slot_type = 'physical' AND NOT temporary AND NOT active ORDER BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standbys:
+    """The standbys of one server at one instant.
+
+    `names` is the server's `synchronous_standby_names`. `connected` has the application name of each standby,
+    `confirming` those of them that confirm commits, None where the role may not see that. `unread_slots` are physical
+    slots that nobody reads. `left` has the standbys that followed asynchronously when last seen, and are gone.
+    `has_confirming_receiver` says that a program that only stores the log confirms commits.
+    """
+
+    names: str = ""
+    connected: tuple[str, ...] = ()
+    confirming: tuple[str, ...] | None = ()
+    unread_slots: tuple[str, ...] = ()
+    left: tuple[str, ...] = field(default=())
+    has_confirming_receiver: bool = False
+
+
+def look(raw: "psycopg.Connection[Any]") -> Standbys:
+    """Return the standbys of the server of a session.
+
+    Raises:
+        psycopg.Error: the server failed.
+    """
+    followers = raw.execute(_FOLLOWERS.encode()).fetchall()
+    standbys = [(name, state) for name, state in followers if name not in RECEIVERS]
+    is_shown = all(state is not None for _, state in followers)
+    names = raw.execute("SHOW synchronous_standby_names").fetchone()
+    return Standbys(
+        names="" if names is None else names[0].strip(),
+        connected=tuple(name for name, _ in standbys),
+        confirming=tuple(name for name, state in standbys if state in _CONFIRMING) if is_shown else None,
+        unread_slots=tuple(slot for (slot,) in raw.execute(_UNREAD_SLOTS.encode())),
+        has_confirming_receiver=any(name in RECEIVERS and state in _CONFIRMING for name, state in followers),
+    )
+
+
+def after(before: Standbys, seen: Standbys) -> Standbys:
+    """Return what was seen now, with the standbys that followed asynchronously before and have left."""
+    if seen.names or not danger(before):
+        return seen
+    left = {*before.left, *before.connected} - set(seen.connected)
+    return replace(seen, left=tuple(sorted(left)))
+
+
+def danger(seen: Standbys) -> str:
+    """Return why a standby could take over without a committed order, and the command that ends that; or nothing."""
+    if seen.names:
+        if seen.connected and seen.has_confirming_receiver and seen.confirming == ():
+            who = ", ".join(sorted(set(seen.connected)))
+            return (
+                f"only a program that stores the log confirms commits, not the standby {who}, which would forget paid "
+                f"orders if it took over: {_command(seen.connected)}"
+            )
+        return ""
+    if seen.connected:
+        who = ", ".join(sorted(set(seen.connected)))
+        return f"{who} follows asynchronously and would forget paid orders if it took over: {_command(seen.connected)}"
+    if seen.unread_slots:
+        slot = seen.unread_slots[0]
+        return (
+            f"the standby of slot {slot} is away and would forget paid orders if it took over: if it is gone for good, "
+            f"run SELECT pg_drop_replication_slot('{slot}'); if not, {_command(())}"
+        )
+    if seen.left:
+        return (
+            f"{', '.join(seen.left)} followed asynchronously, is away, and would forget paid orders if it took over: "
+            f"if it is gone for good, restart gpubid (`systemctl restart gpubid`); if not, {_command(seen.left)}"
+        )
+    return ""
+
+
+def _command(standbys: tuple[str, ...]) -> str:
+    """Return the command that lets each of these standbys confirm every commit: then any of them may take over."""
+    quoted = ", ".join(sorted({f'"{name}"' for name in standbys}))
+    value = f"FIRST {len(standbys)} ({quoted})" if standbys else "*"
+    return (
+        f"let it confirm each commit: ALTER SYSTEM SET synchronous_standby_names = '{value}'; SELECT pg_reload_conf()"
+    )

@@ -1,0 +1,57 @@
+"""Looks each minute whether a standby of the ledger's server could take over without an order that was paid."""
+
+from agent.clock import Clock
+from agent.decide.facts import Alert
+from agent.decide.operators.notices import Notice
+from agent.domain.record.event_kind import EventKind
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.store import Ledger
+
+LOOK_SECONDS = 60.0
+
+
+class StandbyWatch:
+    """Keeps the verdict of the last look. A ledger in a file has no standby and is never asked."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        """Ask `ledger`; nothing may be paid for before the first look at a server."""
+        self._ledger = ledger
+        self._clock = clock
+        self._looked_at: float | None = None
+        self.why_unpaid = "the standbys of the ledger's server have not been looked at yet" if ledger.is_served else ""
+        """Why nothing may be paid for, or an empty text."""
+        self._is_dangerous = False
+
+    async def look(self) -> None:
+        """Look if a minute has passed, or if the ledger was unwritable since: then another server may have taken over.
+
+        Raises:
+            LedgerError: DEPOSED, another daemon writes this ledger.
+        """
+        if not self._ledger.is_served or not self._is_due():
+            return
+        try:
+            danger = await self._ledger.standby_danger()
+        except LedgerError as error:
+            if error.code is Code.DEPOSED:
+                raise
+            self._looked_at = None
+            self.why_unpaid = f"the standbys of the ledger's server could not be looked at: {error.sentence}"
+            return
+        self._looked_at = self._clock.monotonic()
+        self._is_dangerous = bool(danger)
+        self.why_unpaid = f"{danger}; until then nothing is paid for" if danger else ""
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """Return the alert while a standby could forget orders."""
+        if not self._is_dangerous:
+            return ()
+        return (Alert(EventKind.ALERT_STANDBY, "ledger", self.why_unpaid),)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Return why nothing is paid for."""
+        return (Notice("ledger", "standby", self.why_unpaid),) if self.why_unpaid else ()
+
+    def _is_due(self) -> bool:
+        at = self._looked_at
+        return at is None or not self._ledger.is_writable or self._clock.monotonic() - at >= LOOK_SECONDS
