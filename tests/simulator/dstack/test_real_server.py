@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from agent.clock import SystemClock
-from agent.domain.market.instance import InstanceState
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
 from agent.markets.dstack import fleets, market, names, orders
@@ -115,14 +115,25 @@ async def test_a_run_without_capacity_ends_in_our_words_and_leaves_nothing(ours:
     assert waiting.host_id == OFFERED.host_id
     with pytest.raises(market_errors.Ambiguous):
         await ours.rent(OFFERED, ORDER, LABEL.format(2))
-    until = time.monotonic() + dstack_server.PATIENCE_SECONDS
-    while (failed := await ours.instance(run_id)).state is not InstanceState.FAILED:
-        assert time.monotonic() < until, failed
-        await SystemClock().sleep(1.0)
-        await ours.instances()
+    failed = await until(ours, run_id, InstanceState.FAILED)
     assert "No offers" in failed.message
     assert not failed.bills_gpu
     assert await ours.logs(run_id, 10) == ()
+    await gone(ours, run_id)
+
+
+async def until(ours: market.DstackMarket, run_id: str, state: InstanceState) -> Instance:
+    """Look at the project until a run is in a state."""
+    last = time.monotonic() + dstack_server.PATIENCE_SECONDS
+    while (row := await ours.instance(run_id)).state is not state:
+        assert time.monotonic() < last, row
+        await SystemClock().sleep(1.0)
+        await ours.instances()
+    return row
+
+
+async def gone(ours: market.DstackMarket, run_id: str) -> None:
+    """Release a run that is over: it is deleted, and releasing it again changes nothing."""
     await ours.instances()
     await ours.release(run_id)
     assert run_id not in {one.instance_id for one in await ours.instances()}
@@ -214,6 +225,18 @@ async def test_a_service_that_the_server_probes_is_taken_without_a_gateway(
     assert (status, told["run_spec"]["configuration"]["type"]) == (200, "service")
     (probe,) = told["run_spec"]["configuration"]["probes"]
     assert (probe["url"], probe["ready_after"]) == ("/health", 1)
+    failed = await until(ours, run_id, InstanceState.FAILED)
+    assert ("No offers" in failed.message, failed.bills_gpu, failed.page_answers) == (True, False, None)
+    await gone(ours, run_id)
+
+
+async def test_a_service_that_is_stopped_before_it_has_a_machine_is_over_and_deleted(ours: market.DstackMarket) -> None:
+    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=(8000, "/health")), LABEL.format(8))
+    with pytest.raises(market_errors.Ambiguous, match="bills until"):
+        await ours.release(run_id)
+    over = await until(ours, run_id, InstanceState.FAILED)
+    assert (over.bills_gpu, over.page_answers, over.is_called_over) == (False, None, False)
+    await gone(ours, run_id)
 
 
 async def test_our_simulated_server_answers_as_the_real_ones_document_says(server: Server) -> None:
