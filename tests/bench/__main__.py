@@ -6,7 +6,18 @@ import sys
 
 import structlog
 
-from tests.bench import cockpit, daemon, guard_upload, lab, page, planning, rehearsal, reports, three_markets
+from tests.bench import (
+    cockpit,
+    daemon,
+    guard_upload,
+    lab,
+    page,
+    planning,
+    rehearsal,
+    reports,
+    three_markets,
+    unused_market,
+)
 
 
 def main() -> int:
@@ -22,6 +33,7 @@ def main() -> int:
         asyncio.run(reports.measure()),
         asyncio.run(daemon.measure()),
         asyncio.run(cockpit.measure()),
+        unused_market.measure(),
         guard_upload.measure(),
     ]
     return 0 if all(verdicts) else 1
