@@ -200,6 +200,10 @@ storm: setup ## Sixty kill -9s a market over real processes, in transport faults
 disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, lies and deaths, judged every cycle
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
+.PHONY: failovers
+failovers: setup ## RUNS failovers of two real daemons on a real PostgreSQL server: the leader dies at each step of each write
+	@$(PYTHON) -m tests.failovers --runs $(or $(RUNS),200)
+
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone caddy:caddy debootstrap:debootstrap systemd-nspawn:systemd-container
 nightly: setup tools frameworks mithril-clients dstack-server ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on

@@ -50,7 +50,7 @@ class Standby:
         self._health = Health(clock.monotonic, "standby")
         self._health.expect("look", LATE_SECONDS)
         self._standing = Standing()
-        self._again = asyncio.Event()
+        self._is_told_again = False
         self._is_told = ""
         figures = LeadFigures(registry)
         figures.follow(lambda: 0.0, lambda: self._standing.since_seconds, lambda: self._standing.beat_seconds)
@@ -67,16 +67,18 @@ class Standby:
         async with contextlib.AsyncExitStack() as open_parts:
             open_parts.callback(self._campaign_over)
             await self._serve(open_parts)
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._again.set)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._read_again)
             open_parts.callback(signal.signal, signal.SIGHUP, signal.SIG_IGN)
             open_parts.callback(asyncio.get_running_loop().remove_signal_handler, signal.SIGHUP)
             self._notifier.ready(self._standing.sentence)
-            while not self._again.is_set():
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._again.wait(), LOOK_SECONDS)
+            while not self._is_told_again:
                 if await self._looked():
                     return True
             return False
+
+    def _read_again(self) -> None:
+        self._is_told_again = True
+        self._campaign.wake()
 
     def _campaign_over(self) -> None:
         if not self._campaign.has_won:
@@ -96,8 +98,12 @@ class Standby:
         """Look once, and return whether this daemon leads now."""
         frozen = self._campaign.frozen
         try:
-            leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look)
+            wait = 0.0 if is_first else LOOK_SECONDS
+            leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look, wait)
             self._standing = Standing(leader)
+        except asyncio.CancelledError:
+            self._campaign.wake()
+            raise
         except LedgerError as error:
             if is_first or error.code not in _WAITED_FOR:
                 raise

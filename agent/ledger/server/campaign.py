@@ -4,6 +4,7 @@
 2. A standby writes nothing to the ledger and sends nothing to a market.
 """
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -29,16 +30,21 @@ class Campaign:
         self.frozen: Leader | None = None
         """The leader whose session this standby has ended last."""
         self._boottime = boottime
+        self._woken = threading.Event()
         self._raw: psycopg.Connection[Any] | None = None
         self._watch = BeatWatch()
         self._is_fleet_known = False
 
-    def look(self) -> Leader | None:
-        """Take the lead if it is free; return who leads, or None if nobody does or did.
+    def look(self, after_seconds: float = 0.0) -> Leader | None:
+        """Wait, then take the lead if it is free; return who leads, or None if nobody does or did.
+
+        The seconds are real, as those of beats; `wake` ends the wait.
 
         Raises:
             LedgerError: UNREACHABLE, UNWRITABLE; FLEET_MISMATCH, this machine's small files are of another fleet.
         """
+        self._woken.wait(after_seconds)
+        self._woken.clear()
         try:
             raw = self._session()
             if session.try_lock(raw, self.storage.address, session.LEADER):
@@ -53,6 +59,10 @@ class Campaign:
             self.close()
             raise server_errors.in_our_words(error, self.storage.shown) from error
         return leader
+
+    def wake(self) -> None:
+        """Let the next look begin at once."""
+        self._woken.set()
 
     def close(self) -> None:
         """End the session."""

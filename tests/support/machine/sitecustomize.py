@@ -2,7 +2,8 @@
 
 Python imports this at its start if this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall clock is
 EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds in FILE, if it exists. With STORY_TIMERS=real,
-timers and deadlines use our own clock. That is for stories in which other programs keep the deadlines.
+timers and deadlines use our own clock. That is for stories in which other programs keep the deadlines. With
+STORY_SERVER the deadlines of a ledger on a server are in our own seconds.
 """
 
 import asyncio
@@ -69,5 +70,11 @@ class StoryClock(clock.SystemClock):
 
 
 clock.SystemClock = StoryClock  # type: ignore[misc]
+if os.environ.get("STORY_SERVER"):
+    # The ledger's server keeps our own time, so the deadline of a commit does too.
+    from agent.ledger import store
+
+    store.COMMIT_SECONDS *= SPEED
+    store.READ_SECONDS *= SPEED
 if os.environ.get("STORY_TIMERS") != "real":
     asyncio.set_event_loop_policy(Policy())

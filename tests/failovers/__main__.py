@@ -1,0 +1,87 @@
+"""`python -m tests.failovers`: kill so many leaders; 1 if anything was ordered, leased or charged wrongly.
+
+Each round plays every step of the journal with every kind of write, in an order of its own, over a new market, server
+and fleet, which are judged at its end. Finished rounds are kept by the committed tree, so a broken run goes on.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.failovers.rig import CASES, rig
+from tests.support import engines, postgres
+
+KEPT = Path.home() / ".cache/gpubid/failovers"
+ROOT = Path(__file__).parents[2]
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """Start a server, and yield the address of a role that is no superuser."""
+    import psycopg
+
+    with postgres.running() as url:
+        whole = url.replace("+psycopg", "")
+        with psycopg.connect(whole, autocommit=True) as raw:
+            raw.execute(f"CREATE ROLE {engines.ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'".encode())
+            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {engines.ROLE}".encode())
+        yield whole.replace("lab:", f"{engines.ROLE}:")
+
+
+async def play(number: int, most: int) -> dict[str, Any]:
+    """Play one round, and return its gaps and its mistakes."""
+    cases = list(CASES)
+    random.Random(number).shuffle(cases)
+    with server() as url, tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
+        async with rig(Path(place), url) as made:
+            for step, kind in cases[:most]:
+                await made.fail(step, kind)
+                print(f"round {number}: {step}:{kind}, gap {made.gaps[-1]:.2f} s", flush=True)
+            return {"gaps": made.gaps, "wrong": await made.end()}
+
+
+def tree() -> str:
+    """Return the name of the committed tree, or nothing if files differ from it."""
+    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True)
+    named = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return "" if changed.stdout.strip() else named.stdout.strip()
+
+
+def told(rounds: list[dict[str, Any]]) -> list[str]:
+    """Return the figures and the mistakes of the rounds, as lines."""
+    gaps = sorted(gap for each in rounds for gap in each["gaps"])
+    cuts = statistics.quantiles(gaps, n=100, method="inclusive")
+    lines = [f"{len(gaps)} failovers; from the kill to the new leader's first cycle: "]
+    lines[0] += f"p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, longest {gaps[-1]:.2f} s"
+    return [*lines, *(f"WRONG: {line}" for each in rounds for line in each["wrong"])]
+
+
+def main() -> int:
+    """Play rounds until there are enough failovers, and print their figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.failovers")
+    parser.add_argument("--runs", type=int, default=200, help="failovers")
+    asked = parser.parse_args()
+    name = tree()
+    file = KEPT / f"{name}.json"
+    rounds: list[dict[str, Any]] = json.loads(file.read_text()) if name and file.exists() else []
+    while (left := asked.runs - sum(len(each["gaps"]) for each in rounds)) > 0:
+        rounds.append(asyncio.run(play(len(rounds), min(left, len(CASES)))))
+        if name:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(rounds))
+    lines = told(rounds)
+    print("\n".join(lines))
+    return 1 if len(lines) > 1 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""A pure check of the market's own log of requests against the ledger's intents: nothing was ordered twice."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_RENT = re.compile(r"/asks/(\w+)/?$")
+_REBID = re.compile(r"/instances/bid_price/(\w+)/?$")
+_TURN = re.compile(r"/instances/(\w+)/?$")
+_TURNS = frozenset({"resume", "pause"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """An intent as the ledger has it: its kind, the offer of a rent or the instance of another, and whether it left."""
+
+    intent_id: str
+    kind: str
+    offer_id: str
+    instance_id: str
+    is_sent: bool
+
+
+def wrong(
+    calls: Iterable[Mapping[str, Any]], contracts: Iterable[Mapping[str, Any]], intents: Iterable[Ordered]
+) -> list[str]:
+    """Return what was ordered without an intent of its own, as sentences.
+
+    1. At most one rent a label: no two contracts have one, and each label names a rent that was sent.
+    2. At most one paying request an intent: an offer got no more rents, an instance no more bids, and no more starts
+       and stops, than intents for it were sent. A start and a stop have one path in the log.
+    """
+    known = list(intents)
+    sent = Counter(_place(each) for each in known if each.is_sent)
+    arrived = Counter(place for call in calls if (place := _asked(call)) is not None)
+    found = [
+        f"{count} requests to {kind} {of}, for {sent[kind, of]} intents that were sent"
+        for (kind, of), count in sorted(arrived.items())
+        if count > sent[kind, of]
+    ]
+    rents = {each.intent_id for each in known if each.kind == "rent" and each.is_sent}
+    labels = Counter(str(row["label"]) for row in contracts if str(row["label"]).startswith("gpubid"))
+    found += [f"{count} contracts have the label {label}" for label, count in labels.items() if count > 1]
+    found += [f"no rent was sent for the label {label}" for label in labels if _intent_of(label) not in rents]
+    return found
+
+
+def _intent_of(label: str) -> str:
+    found = re.search(r"[:-]([0-9a-f]{16})(?:$|[:-])", label)
+    return found[1] if found is not None else ""
+
+
+def _place(intent: Ordered) -> tuple[str, str]:
+    if intent.kind == "rent":
+        return "rent", intent.offer_id
+    return ("turn" if intent.kind in _TURNS else intent.kind), intent.instance_id
+
+
+def _asked(call: Mapping[str, Any]) -> tuple[str, str] | None:
+    if call["method"] != "PUT":
+        return None
+    for kind, pattern in (("rent", _RENT), ("rebid", _REBID), ("turn", _TURN)):
+        found = pattern.search(call["path"])
+        if found is not None:
+            return kind, found[1]
+    return None

@@ -1,0 +1,227 @@
+"""The rig of a failover: a leader that will die at one step of one kind of write, and a standby that takes over."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from agent.act import crashpoint
+from tests.failovers import history
+from tests.support import boxes, stories
+from tests.support.programs import Daemon
+
+STEPS = ("recorded", "sent", "replied", "resolved")
+KINDS = ("rent", "rebid", "resume", "pause", "release")
+CASES = tuple(itertools.product(STEPS, KINDS))
+SPEED = 30.0
+TRAIN, HEAVY = "train/0", "heavy/0"
+HEAVY_TABLE = """
+[workloads.heavy]
+image = "alpine:latest"
+image_gb = 40
+disk_gb = 60
+slots = 1
+max_price = 0.8
+strategy = "patient"
+checkpoint = { at = "remote" }
+"""
+"""Its image loads for so long that a raised bid is cheaper than another host."""
+PATIENCE_SECONDS = 180.0
+
+
+class Rig:
+    """A market, a fleet on two boxes, and the failovers so far."""
+
+    def __init__(self, pair: boxes.Pair, environment: dict[str, str]) -> None:
+        self.pair = pair
+        self.gaps: list[float] = []
+        """Seconds from each kill to the end of the new leader's first cycle. The daemons' own clocks run fast."""
+        self._environment = environment
+        self._leader = 0
+        self._open: dict[int, contextlib.AsyncExitStack] = {}
+        self._daemons: dict[int, Daemon] = {}
+        self._calls: dict[tuple[float, str, str], dict[str, Any]] = {}
+
+    async def begin(self) -> None:
+        """Start the first leader, and wait until everything runs."""
+        await boxes.until_led(await self._start(0))
+        await self._until(_is_whole, "that both workloads run")
+
+    async def fail(self, step: str, kind: str) -> None:
+        """Let the leader die at a step of a kind of write, and insist that the standby puts everything in order."""
+        doomed, other = 1 - self._leader, self._leader
+        # The doomed daemon takes over from its predecessor, which is then the standby.
+        await boxes.until_standing_by(await self._start(doomed, **{crashpoint.VARIABLE: f"{step}:{kind}"}))
+        await self._stop(other)
+        await boxes.until_led(self._daemons[doomed])
+        self._leader = doomed
+        await self._until(_is_whole, f"that everything runs before {step}:{kind}")
+        standby = await self._start(other)
+        await boxes.until_standing_by(standby)
+        provoking = asyncio.create_task(self._provoke(kind))
+        try:
+            code = await asyncio.wait_for(self._daemons[doomed].ended(), PATIENCE_SECONDS)
+            died = time.monotonic()
+            assert code == -signal.SIGKILL, self._daemons[doomed].err[-20:]
+        finally:
+            provoking.cancel()
+            await asyncio.gather(provoking, return_exceptions=True)
+        await boxes.until_led(standby)
+        self.gaps.append(time.monotonic() - died)
+        self._leader = other
+        await self._stop(doomed)
+        await self._settle(kind)
+
+    async def end(self) -> list[str]:
+        """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""
+        await self._note()
+        truth = await self.pair.market.truth()
+        intents, spent = self._intents(), self._spent()
+        found = history.wrong(self._calls.values(), truth["contracts"], intents)
+        charged = float(truth["charged_total"])
+        if abs(spent - charged) > max(0.02, 0.02 * charged):
+            found.append(f"the ledger has ${spent:.4f}, the market charged ${charged:.4f}")
+        for number in list(self._open):
+            await self._stop(number)
+        return found
+
+    async def _settle(self, kind: str) -> None:
+        """Undo what was provoked, and wait until everything runs again."""
+        if kind == "pause":
+            await self._until(lambda shown: not shown["in_doubt"], "that the pause is settled")
+        if kind in {"pause", "resume"}:
+            await self._say("resume", "train")
+        await self._until(_is_whole, f"that everything runs after {kind}")
+        live = [row for row in (await self.pair.market.truth())["contracts"] if row["ended"] is None]
+        shown = await self._fleet()
+        ours = sorted(str(row["id"]) for row in live)
+        leases = sorted(str(each["instance"]) for each in shown["leases"] if each["state"] != "ended")
+        assert ours == leases, f"the market has {ours}, the ledger {leases}"
+        await self._note()
+
+    async def _provoke(self, kind: str) -> None:
+        """Do what makes the leader write a request of this kind; it dies on the way."""
+        with contextlib.suppress(aiohttp.ClientError):
+            if kind in {"rent", "release"}:
+                await self._say("release", TRAIN)
+            elif kind == "pause":
+                await self._say("pause", "train")
+            elif kind == "resume":
+                await self._say("pause", "train")
+                await self._until(lambda shown: _state(shown, "train") == "paused", "a pause")
+                await self._say("resume", "train")
+            else:
+                await self._outbid()
+
+    async def _outbid(self) -> None:
+        """Let a rival bid more for the host of the heavy workload."""
+        shown = await self._fleet()
+        lease = next(each for each in shown["leases"] if each["slot"] == HEAVY)
+        truth = await self.pair.market.truth()
+        row = next(each for each in truth["contracts"] if str(each["id"]) == str(lease["instance"]))
+        rival = {"machine_id": row["machine_id"], "gpus": row["num_gpus"], "bid": row["bid"] * 1.1}
+        number = (await self._steer("POST", "/rivals", rival))["id"]
+        try:
+            await asyncio.sleep(PATIENCE_SECONDS)
+        finally:
+            await self._steer("DELETE", f"/rivals/{number}")
+
+    async def _steer(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        async with (
+            aiohttp.ClientSession() as link,
+            link.request(method, self.pair.market.control_url + path, json=body) as reply,
+        ):
+            return dict(await reply.json())
+
+    async def _start(self, number: int, **changes: str) -> Daemon:
+        stack = self._open[number] = contextlib.AsyncExitStack()
+        self._daemons[number] = await stack.enter_async_context(
+            self.pair.daemon(number, **{**self._environment, **changes})
+        )
+        return self._daemons[number]
+
+    async def _stop(self, number: int) -> None:
+        daemon = self._daemons[number]
+        if daemon.process.returncode is None:
+            await daemon.stop()
+        await self._open.pop(number).aclose()
+
+    async def _fleet(self) -> dict[str, Any]:
+        return dict(await self._asked("GET", "/fleet"))
+
+    async def _say(self, verb: str, target: str) -> None:
+        await self._asked("POST", "/say", {"verb": verb, "target": target})
+
+    async def _asked(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        socket = self.pair.places[self._leader] / "ledger.sqlite.sock"
+        async with (
+            aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as link,
+            link.request(method, f"http://gpubid{path}", json=body) as reply,
+        ):
+            return await reply.json()
+
+    async def _until(self, is_so: Callable[[dict[str, Any]], bool], what: str) -> None:
+        deadline, shown = time.monotonic() + PATIENCE_SECONDS, {}
+        while time.monotonic() < deadline:
+            with contextlib.suppress(aiohttp.ClientError):
+                shown = await self._fleet()
+                if is_so(shown):
+                    return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"never seen: {what}; but {json.dumps(shown)[:3000]}")
+
+    async def _note(self) -> None:
+        """Keep the market's log, of which it forgets the oldest calls."""
+        for call in (await self.pair.market.truth())["calls"]:
+            if call["method"] == "PUT":
+                self._calls[call["time"], call["method"], call["path"]] = call
+
+    def _intents(self) -> list[history.Ordered]:
+        query = "SELECT intent_id, kind, offer_id, instance_id, sent_at IS NOT NULL FROM intents"
+        return [history.Ordered(*row) for row in self._rows(query)]
+
+    def _spent(self) -> float:
+        ((micros,),) = self._rows("SELECT coalesce(sum(gpu + disk + traffic), 0) FROM spend")
+        return float(micros) / 1_000_000
+
+    def _rows(self, query: str) -> list[Any]:
+        import psycopg
+
+        with psycopg.connect(self.pair.url, options=f"-csearch_path={self.pair.schema}") as raw:
+            return raw.execute(query.encode()).fetchall()
+
+
+def _state(shown: dict[str, Any], workload: str) -> str:
+    return next((str(each["state"]) for each in shown["slots"] if each["slot"] == f"{workload}/0"), "")
+
+
+def _is_whole(shown: dict[str, Any]) -> bool:
+    """Return whether both workloads run, each on one lease, and nothing is in doubt."""
+    runs = all(_state(shown, name) == "running" for name in ("train", "heavy"))
+    return runs and not shown["in_doubt"] and len([each for each in shown["leases"] if each["state"] != "ended"]) == 2
+
+
+@contextlib.asynccontextmanager
+async def rig(place: Path, url: str) -> AsyncIterator[Rig]:
+    """Start a market with a fast clock, and the first leader."""
+    async with stories.stage(place, SPEED) as stage:
+        pair = boxes.Pair(place, stage.market, url)
+        for each in pair.places:
+            text = (each / "agent.toml").read_text().replace('poll = "5s"', 'poll = "10s"')
+            (each / "agent.toml").write_text(text + HEAVY_TABLE)
+        environment = {name: value for name, value in stage.box.environment.items() if name == "PYTHONPATH"}
+        clock = stage.box.environment["STORY_CLOCK"]
+        made = Rig(pair, {**environment, "STORY_CLOCK": clock, "STORY_SERVER": "1"})
+        await made.begin()
+        try:
+            yield made
+        finally:
+            for stack in list(made._open.values()):
+                await stack.aclose()

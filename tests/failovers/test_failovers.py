@@ -1,0 +1,56 @@
+"""Ten failovers over real processes, and the check of the market's log that judges all of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.failovers import history
+from tests.failovers.history import Ordered
+from tests.failovers.rig import KINDS, STEPS, rig
+from tests.support import postgres
+from tests.support.engines import database
+
+__all__ = ["database"]
+SENT = Ordered("a" * 16, "rent", "7", "", is_sent=True)
+LABEL = f"gpubid:0123456789ab:train:0:{SENT.intent_id}"
+
+
+def put(path: str) -> Mapping[str, Any]:
+    return {"method": "PUT", "path": f"/api/v0{path}", "time": 1.0, "status": 200}
+
+
+@pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+@pytest.mark.long(60)
+async def test_ten_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, database: str) -> None:
+    pytest.importorskip("psycopg")
+    async with rig(tmp_path, database) as made:
+        # Every step and every kind twice; `make failovers` plays each step with each kind.
+        for number in range(10):
+            await made.fail(STEPS[(number + number // 5) % 4], KINDS[number % 5])
+        assert await made.end() == []
+
+
+def test_what_was_ordered_once_is_right() -> None:
+    raised = Ordered("b" * 16, "rebid", "", "9", is_sent=True)
+    calls = [put("/asks/7/"), put("/instances/bid_price/9/"), {**put("/asks/8/"), "method": "GET"}]
+    assert history.wrong(calls, [{"label": LABEL}, {"label": "by hand"}], [SENT, raised]) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "contracts", "intents"),
+    [
+        ([put("/asks/7/"), put("/asks/7/")], [], [SENT]),
+        ([put("/asks/8/")], [], [SENT]),
+        ([put("/asks/7/")], [], [Ordered(SENT.intent_id, "rent", "7", "", is_sent=False)]),
+        ([put("/instances/bid_price/9/")], [], [SENT]),
+        ([put("/instances/9/"), put("/instances/9/")], [], [Ordered("b" * 16, "resume", "", "9", is_sent=True)]),
+        ([], [{"label": LABEL}, {"label": LABEL}], [SENT]),
+        ([], [{"label": LABEL}], []),
+    ],
+)
+def test_what_was_ordered_without_an_intent_of_its_own_is_found(
+    calls: list[Mapping[str, Any]], contracts: list[Mapping[str, Any]], intents: list[Ordered]
+) -> None:
+    assert len(history.wrong(calls, contracts, intents)) == 1
