@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,15 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.decide.deadline import hazards, regimes
-from agent.lab.cross_validation import deadline_rounds, pools_rounds, trace_records
+from agent.decide.service.availability_dial import LAW
+from agent.lab.cross_validation import availability_rounds, deadline_rounds, pools_rounds, trace_records
 from agent.lab.deadline import hazard_fitting
 from agent.lab.deadline.deadline_jobs import Setting
 from agent.lab.jobs.trace_windows import Prices
 from agent.lab.pools import regime_fitting
 
 COMMAND = ["lab", "cross-validate", "--workers", "1", "--job-hours", "8", "--deadline-hours", "10,14"]
+SHORT = ["--deadline-hours", "4", "--stride-hours", "60"]
 COMMAND += ["--overhead-hours", "0.2", "--stride-hours", "12"]
 
 
@@ -178,3 +181,35 @@ def test_the_longest_job_fills_the_record_at_the_largest_ratio(records: Path) ->
     assert rows["hedged"]["figures"]["probes $"] > 0
     for job in told["jobs"]:
         assert job["optimum"] <= min(job["rate"], job["hedged"])
+
+
+def test_a_live_dial_is_judged_with_choices_of_the_other_records(records: Path) -> None:
+    command = ["lab", "cross-validate", "--problem", "availability", "--workers", "1", "--traces", str(records)]
+    result = CliRunner().invoke(app, [*command, "--judge", "one", *SHORT, "--json"])
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["records"]
+    assert (set(told["fitted_on"]), told["zones"]) == ({"two", "three"}, 3)
+    assert told["first"] in availability_rounds.FIRSTS
+    aims = [each for each in told["targets"] if not each["scope"]]
+    assert [each["target"] for each in aims] == [0.99, 0.95, 0.995, 0.999]
+    assert [each["target"] for each in aims if each["is_chosen"]] == [told["chosen_target"]]
+    rows = {row["strategy"]: row for row in told["table"]["strategies"]}
+    assert aims[0]["dollars"] == rows["hedged_live"]["mean_cost"]
+    assert aims[0]["bound"] == rows["optimum"]["mean_cost"]
+    assert all(each["dollars"] > each["bound"] for each in aims if each["availability"] >= each["target"])
+
+
+def test_the_first_worth_does_not_come_from_the_judged_record(records: Path) -> None:
+    found = trace_records.read(records)
+    by_name = {record.name: record for record in found}
+    judge = availability_rounds.WarmSlots(hours=4.0, stride_hours=60.0)
+    fitted = judge._fitted([by_name["two"], by_name["three"]])
+    assert {name for name, *_ in judge._means} == {"two", "three"}
+    assert fitted.first in availability_rounds.FIRSTS
+    costs = {
+        law.first: [judge._mean(by_name[name], law, "hedged_live") for name in ("two", "three")]
+        for law in (replace(LAW, first=first) for first in availability_rounds.FIRSTS)
+    }
+    reached = {first: min(each.availability for each in means) for first, means in costs.items()}
+    enough = [first for first, least in reached.items() if least >= 0.99]
+    assert reached[fitted.first] == max(reached.values()) or fitted.first in enough

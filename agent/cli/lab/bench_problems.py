@@ -30,6 +30,7 @@ def _deadline(options: Options) -> "Problem":
         ),
         prices=trace_windows.Prices(options.spot_price, options.on_demand_price),
         cross_fit=options.cross_fit,
+        split=options.split,
     )
 
 
@@ -57,6 +58,7 @@ def _deadline_pools(options: Options) -> "Problem":
             options.spot_price,
             options.on_demand_price,
         ),
+        split=options.split,
     )
 
 
@@ -74,11 +76,14 @@ def _availability(options: Options) -> "Problem":
         most_in_pool=options.most_in_pool,
     )
     hours = options.window_hours or AVAILABILITY_WINDOW_HOURS
-    return availability_problem.AvailabilityProblem(options.folder(), hours, options.stride_hours, setting)
+    return availability_problem.AvailabilityProblem(
+        options.folder(), hours, options.stride_hours, setting, split=options.split
+    )
 
 
 def _bids(options: Options) -> "Problem":
     from agent.cli.shared import exits
+    from agent.lab.bench import split
     from agent.lab.bids import lab_markets
     from agent.simulator import climate_files
 
@@ -94,7 +99,9 @@ def _bids(options: Options) -> "Problem":
         sentence = f"--market: the lab has no auction of {market}; known: {', '.join(sorted(markets))}"
         exits.stop(exits.BAD_INPUT, [sentence])
     work = None if options.workload is None else _workload(options.config, options.workload)
-    days = span("--seeds", options.seeds)
+    days = split.half_of_seeds(span("--seeds", options.seeds), options.split)
+    if not days:
+        exits.stop(exits.BAD_INPUT, ["--seeds: one seed has no halves; name two or more, or leave --split out"])
     shares = _shares(options.values)
     asked = lab_markets.Days(climates, days, options.hours, options.poll_seconds, work, shares)
     return markets[market].problem(asked)
@@ -123,7 +130,9 @@ def _recorded(options: Options) -> "Problem":
     work = _workload(options.config, options.workload or settings.workloads[0].name)
     if settings.ledger_server is not None and options.ledger is None:
         exits.stop(exits.BAD_INPUT, ["--ledger: the ledger is on a server, and a bench reads a file; name one"])
-    problem = recorded_problem.RecordedProblem(options.ledger or settings.ledger, work, settings.limits, options.hours)
+    problem = recorded_problem.RecordedProblem(
+        options.ledger or settings.ledger, work, settings.limits, options.hours, split=options.split
+    )
     try:
         problem.cases()
     except LedgerError as error:

@@ -55,6 +55,16 @@ def _longest_job(jobs: Jobs, _seed: int) -> "Judge":
     return leave_one_out.LongestJob(_pools_plan(jobs))
 
 
+def _availability(jobs: Jobs, _seed: int) -> "Judge":
+    from agent.cli.lab import extra
+    from agent.lab.availability.span import Setting
+    from agent.lab.cross_validation import availability_rounds
+
+    extra.need("scipy")
+    setting = Setting(spot_price=jobs.spot_price)
+    return availability_rounds.WarmSlots(hours=max(jobs.allowed), stride_hours=jobs.stride, setting=setting)
+
+
 def _pools_plan(jobs: Jobs) -> "Plan":
     from agent.lab.cross_validation import pools_rounds
 
@@ -65,6 +75,7 @@ PROBLEMS: dict[str, tuple[Callable[[Jobs, int], "Judge"], float, str, str, float
     "deadline": (_deadline, 48.0, "52,70", "0.05,0.2", 24.0),
     "deadline-pools": (_deadline_pools, 16.0, "17,18,20,24", "0.2", 12.0),
     "longest-job": (_longest_job, 0.0, "1.05,1.1,1.2,1.5", "0.2", 0.0),
+    "availability": (_availability, 0.0, "24", "0.2", 24.0),
 }
 """Problems by name, and their default hours: of work, allowed, lost by a start, and between starts."""
 
@@ -82,7 +93,10 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     job_hours: Annotated[float | None, typer.Option(min=0.01, help="Hours of work; 48, several pools 16.")] = None,
     deadline_hours: Annotated[
         str | None,
-        typer.Option(metavar="H,H", help="Hours allowed, by commas; for longest-job ratios to the work."),
+        typer.Option(
+            metavar="H,H",
+            help="Hours allowed, by commas; longest-job: ratios to the work; availability: hours of a day.",
+        ),
     ] = None,
     overhead_hours: Annotated[
         str | None, typer.Option(metavar="H,H", help="Hours each start loses, by commas; 0.05,0.2, several pools 0.2.")

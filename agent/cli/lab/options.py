@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from agent.cli.shared import exits, own_strategies
+from agent.lab.bench.split import Split
 from agent.lab.deadline.cross_fit import CrossFit
 
 
@@ -74,6 +75,9 @@ class Options:
     cross_fit: Annotated[
         CrossFit, typer.Option(help="deadline: fit hazards without the window's own zone or days; none: as shipped.")
     ] = CrossFit.NONE
+    split: Annotated[
+        Split | None, typer.Option(help="Run one half of the cases alone: fit, or judge what was chosen on the other.")
+    ] = None
     pools: Annotated[
         str | None, typer.Option(help='deadline-pools: pools or zones, "a,b;a,c" for two sets; all by default.')
     ] = None

@@ -9,19 +9,25 @@ from typing import Self
 
 from agent import tuning
 from agent.config.problems import ConfigError, Problem
+from agent.decide.service import availability_dial
+from agent.decide.service.availability_dial import Law
 from agent.decide.strategy import Params
+from agent.domain.warm_time import WarmTime
 from agent.lab.availability import (
     availability_baselines,
     availability_report,
     availability_ticks,
     bound,
     equal_availability,
+    live_dial,
     own_rule,
 )
-from agent.lab.availability.availability_ticks import Maker
+from agent.lab.availability.availability_ticks import Lived, Maker
+from agent.lab.availability.live_dial import LiveDial
 from agent.lab.availability.span import Setting, Span, cut
-from agent.lab.bench import comparison
+from agent.lab.bench import comparison, split
 from agent.lab.bench.comparison import Case, NotComparable, Score
+from agent.lab.bench.split import Split, half
 from agent.lab.engine import run_timeline
 from agent.lab.traces import provenance, trace_files
 from strategies.hedged_rules.params import HedgedParams
@@ -43,11 +49,19 @@ OURS: Mapping[str, float | None] = {
 
 SpotHedge's numbers are slots above, ours are dollars: `MATCHED` compares them at like availability.
 """
+LIVE: Mapping[str, float | None] = {
+    "hedged_live": None,
+    "hedged_live_0.95": 0.95,
+    "hedged_live_0.995": 0.995,
+    "hedged_live_0.999": 0.999,
+}
+"""Ours with a live dial, by its target: the setting's for None. The dial sees what a daemon sees, and no other day."""
 MATCHED = {f"hedged_as_{rule}": rule for rule in availability_baselines.RULES if rule != "on_demand"}
 """Ours at the availability of a published rule, with a dial chosen on other days; on-demand is always available."""
 AT_TARGET = "hedged_at_target"
 """Ours at the cheapest dial that reached the target on other days, as an operator would configure it."""
 MOST_LANES = 6
+_ROUNDING = 1e-6
 SHOWN = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
 """The most strategies in the picture of a span."""
 
@@ -57,7 +71,7 @@ class AvailabilityProblem:
     """Spans of `hours` every `stride_hours` under one setting; the cost is dollars, a span below the target is late.
 
     `numbers` replace a strategy's own. `optimum` is the least cost at the target, `optimum_always` at 100 %; both are
-    lower bounds, not plans.
+    lower bounds, not plans. `law` is that of the live dials; `group` leaves one group of pools.
     """
 
     folder: Path
@@ -65,6 +79,9 @@ class AvailabilityProblem:
     stride_hours: float = 24.0
     setting: Setting = field(default_factory=Setting)
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    law: Law = availability_dial.LAW
+    group: str | None = None
+    split: Split | None = None
 
     name = "availability"
     baseline = "spothedge_1"
@@ -80,7 +97,12 @@ class AvailabilityProblem:
 
     @cached_property
     def _spans(self) -> tuple[Span, ...]:
-        spans = tuple(cut(self._traces, self.hours, self.stride_hours, self.setting))
+        return half(self._all_spans, self.split, lambda each: (each.begins_hours, each.begins_hours + self.hours))
+
+    @cached_property
+    def _all_spans(self) -> tuple[Span, ...]:
+        cuts = cut(self._traces, self.hours, self.stride_hours, self.setting)
+        spans = tuple(each for each in cuts if self.group in {None, each.group})
         for each in spans:
             if not each.has_prices():
                 sentence = "holds ticks without an interruptible price; name --spot-price"
@@ -89,6 +111,8 @@ class AvailabilityProblem:
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that one of ours runs on, or None for a published rule."""
+        if strategy in LIVE and strategy not in self.numbers:
+            return HedgedParams(keep_warm=True, target=LIVE[strategy] or self.setting.target)
         if strategy not in OURS:
             return self.numbers.get(strategy)
         params, worth = self.numbers.get(strategy, HedgedParams()), OURS[strategy]
@@ -103,10 +127,44 @@ class AvailabilityProblem:
 
     def _maker(self, strategy: str) -> Maker:
         params = self.params(strategy)
+        if isinstance(params, HedgedParams) and params.target:
+            return lambda span, setting: self._ruled(params, self._dial(params, span))(span, setting)
         if isinstance(params, HedgedParams):
-            gain = params.return_gain
-            return partial(own_rule.Hedged, worth=params.short_hours, spare_slots=params.spare_slots, least_gain=gain)
+            return self._ruled(params, params.short_hours)
         return availability_baselines.RULES[strategy]
+
+    @cached_property
+    def _lived(self) -> dict[tuple[HedgedParams, str], tuple[Lived, WarmTime]]:
+        """Days that a live dial has lived, so that the days after them need not live them again."""
+        return {}
+
+    def _live(self, params: HedgedParams, span: Span) -> tuple[Lived, WarmTime]:
+        """Return a day under a live dial, with the record after it; the days of its group before it come first."""
+        known = self._lived.get((params, span.key))
+        if known is None:
+            dial = self._dial(params, span)
+            rule = self._ruled(params, dial)
+            known = availability_ticks.run(rule, span, self.setting), dial.time
+            self._lived[params, span.key] = known
+        return known
+
+    def _dial(self, params: HedgedParams, span: Span) -> LiveDial:
+        before = self._day_before(span)
+        time = None if before is None else self._live(params, before)[1]
+        return live_dial.begun(span, self.setting, params.target, self.law, time)
+
+    def _ruled(self, params: HedgedParams, worth: float | LiveDial) -> Maker:
+        gain = params.return_gain
+        return partial(own_rule.Hedged, worth=worth, spare_slots=params.spare_slots, least_gain=gain)
+
+    def _day_before(self, span: Span) -> Span | None:
+        """Return the last span of the group that ends before this one begins."""
+        ended = [
+            each
+            for each in self._all_spans
+            if each.group == span.group and each.begins_hours + self.hours <= span.begins_hours + _ROUNDING
+        ]
+        return max(ended, key=lambda each: each.begins_hours, default=None)
 
     def cases(self) -> Sequence[Span]:
         """Return every span of every group.
@@ -119,7 +177,8 @@ class AvailabilityProblem:
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours, ours matched to each of them if there are other days, and the bounds."""
         matches = (*MATCHED, AT_TARGET) if all(equal_availability.others(self._spans, self.hours)) else ()
-        return (*availability_baselines.RULES, *OURS, *comparison.own(self.numbers, OURS), *matches, BOUND, BOUND_WHOLE)
+        own = comparison.own(self.numbers, {**OURS, **LIVE})
+        return (*availability_baselines.RULES, *OURS, *LIVE, *own, *matches, BOUND, BOUND_WHOLE)
 
     def rival(self, strategy: str) -> str | None:
         """Return the published rule that a strategy is matched to; for one matched to the target, the baseline."""
@@ -158,7 +217,11 @@ class AvailabilityProblem:
             share = self.setting.target if strategy == BOUND else 1.0
             dollars = bound.cost(case, self.setting, share)
             return Score(dollars, figures={"availability": share, "share": _share(dollars, case, self.setting)})
-        lived = availability_ticks.run(self._maker(strategy), case, self.setting)
+        params = self.params(strategy)
+        if isinstance(params, HedgedParams) and params.target:
+            lived = self._live(params, case)[0]
+        else:
+            lived = availability_ticks.run(self._maker(strategy), case, self.setting)
         figures = {
             "availability": lived.availability,
             "share": _share(lived.dollars, case, self.setting),
@@ -184,6 +247,7 @@ class AvailabilityProblem:
             "pools": [each.pool for each in found],
             "groups": sorted({each.group for each in self._spans}),
             "market": "recorded availability of a cloud; not a bid market",
+            **split.about(self.split),
             "late": "days below the target availability",
             "share": "cost as a share of holding all slots on demand",
             **asdict(self.setting),
@@ -193,12 +257,12 @@ class AvailabilityProblem:
 
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
         """Return the records among these traces on which numbers of ours were chosen."""
-        is_ours = strategy in OURS or self.rival(strategy) is not None
+        is_ours = strategy in OURS or strategy in LIVE or self.rival(strategy) is not None
         return provenance.among(provenance.WARM, self._traces) if is_ours else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each of ours."""
-        found = {name: self.params(name) for name in (*OURS, *self.numbers)}
+        found = {name: self.params(name) for name in (*OURS, *LIVE, *self.numbers)}
         return {name: tuning.digest("hedged", params) for name, params in found.items() if params is not None}
 
 

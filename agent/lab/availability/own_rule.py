@@ -11,6 +11,7 @@ from agent.decide.service import capacity_choice
 from agent.domain.market import host
 from agent.domain.market.host import HostKey, HostRecord, OwnerKey
 from agent.lab.availability.availability_ticks import Choice, Seen
+from agent.lab.availability.live_dial import LiveDial
 from agent.lab.availability.span import Setting, Span, region
 
 AGAIN_HOURS = 1.0
@@ -25,12 +26,13 @@ _BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 class Hedged:
     """Remembers for each pool the record that the ledger keeps of a host, and its last refusal of a start.
 
-    `worth` is the cost of an hour with too few warm slots, in hours of all slots on demand. `spare_slots` is the most
-    slots above the number. A place that is not held yet counts as dearer by the share `least_gain`, as in the daemon.
+    `worth` is the cost of an hour with too few warm slots, in hours of all slots on demand; a live dial finds it by
+    itself. `spare_slots` is the most slots above the number. A place that is not held yet counts as dearer by the share
+    `least_gain`, as in the daemon.
     """
 
     def __init__(
-        self, span: Span, setting: Setting, worth: float, spare_slots: int = 1, least_gain: float = 0.0
+        self, span: Span, setting: Setting, worth: float | LiveDial, spare_slots: int = 1, least_gain: float = 0.0
     ) -> None:
         self._span = span
         self._dearer = 1.0 + least_gain
@@ -44,16 +46,20 @@ class Hedged:
         self._terms = capacity_choice.Terms(
             slots=setting.slots,
             on_demand_price=span.on_demand_price,
-            short_worth=worth * setting.slots * span.on_demand_price,
+            short_worth=0.0,
             # A loss is seen at the next look, and a start is warm `cold_steps` later.
             gap_hours=(span.cold_steps + 1) * span.step_hours,
             most_extra=spare_slots,
         )
+        self._worth = worth
+        self._all_on_demand = setting.slots * span.on_demand_price
         self._last: tuple[Seen, Choice] | None = None
 
     def choose(self, seen: Seen) -> Choice:
         """Return the wanted instances of this step."""
         now = seen.step * self._span.step_hours
+        if isinstance(self._worth, LiveDial):
+            self._worth.look(seen)
         if tuple(seen.wanted) != tuple(map(len, self._starts)) or tuple(seen.held) != tuple(seen.wanted):
             self._learn(seen, now)
         if self._last is not None and self._is_settled(*self._last, seen):
@@ -105,6 +111,8 @@ class Hedged:
 
     def _anew(self, seen: Seen, now: float) -> Choice:
         self._record(now)
+        worth = self._worth.worth if isinstance(self._worth, LiveDial) else self._worth
+        self._terms = replace(self._terms, short_worth=worth * self._all_on_demand)
         at = _BEGIN + now * _HOUR
         judged, mean = (
             host_record.pooled(self._records, at),

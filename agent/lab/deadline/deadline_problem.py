@@ -10,8 +10,9 @@ from typing import Self
 from agent import tuning
 from agent.decide.deadline import hazards
 from agent.decide.strategy import Params
-from agent.lab.bench import comparison
+from agent.lab.bench import comparison, split
 from agent.lab.bench.comparison import Case, Score
+from agent.lab.bench.split import Split, half_of_windows
 from agent.lab.deadline import (
     checks,
     deadline_baselines,
@@ -51,6 +52,7 @@ class DeadlineProblem:
     numbers: Mapping[str, Params] = field(default_factory=dict)
     cross_fit: CrossFit = CrossFit.NONE
     first_hazards: hazards.Hazards | None = None
+    split: Split | None = None
 
     name = "deadline"
     baseline = "levi"
@@ -76,7 +78,8 @@ class DeadlineProblem:
         for each in windows:
             # Fit here once, not in every process, so that an impossible fit is reported before anything runs.
             self._hazards(each)
-        return tuple(deadline_jobs.case(each, setting) for each in windows for setting in self.settings)
+        runs = [deadline_jobs.case(each, setting) for each in windows for setting in self.settings]
+        return half_of_windows(runs, self.split)
 
     def _cut(self, trace: trace_files.Trace) -> Iterator[Window]:
         return deadline_jobs.windows(trace, self.hours, self.stride_hours, self.prices)
@@ -158,6 +161,7 @@ class DeadlineProblem:
             "overhead_hours": sorted({setting.overhead / 3600 for setting in self.settings}),
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,
+            **split.about(self.split),
             "spot_price": self.prices.spot,
             "on_demand_price": self.prices.on_demand,
         }

@@ -11,8 +11,9 @@ from typing import Self
 from agent import tuning
 from agent.decide.deadline import regimes
 from agent.decide.strategy import Params
-from agent.lab.bench import blocks, comparison
+from agent.lab.bench import blocks, comparison, split
 from agent.lab.bench.comparison import Case, Score
+from agent.lab.bench.split import Split, half_of_windows
 from agent.lab.engine import run_timeline
 from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
 from agent.lab.jobs.job_terms import JobCase, Terms
@@ -45,6 +46,7 @@ class PoolsProblem:
     numbers: Mapping[str, Params] = field(default_factory=dict)
     first_regimes: regimes.Regimes | None = None
     pays_for_probes: bool = False
+    split: Split | None = None
 
     name = "deadline-pools"
     baseline = "eager"
@@ -57,12 +59,13 @@ class PoolsProblem:
     @cached_property
     def _cases(self) -> tuple[JobCase, ...]:
         length = blocks.hours_of((job.work, job.allowed) for job in self.jobs)
-        return tuple(
+        found = [
             case
             for pools in self._pools
             for job in self.jobs
             for case in pools_jobs.cases(pools, job, self.windows, length)
-        )
+        ]
+        return half_of_windows(found, self.split)
 
     def cases(self) -> Sequence[JobCase]:
         """Return every window of every set with every job."""
@@ -132,6 +135,7 @@ class PoolsProblem:
             "looks": "paid, where a request is granted" if self.pays_for_probes else "all pools in every tick, free",
             "rate": "our reading of SkyNomad's rule",
             "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
+            **split.about(self.split),
             "job_hours": sorted({job.work for job in self.jobs}),
             "deadline_hours": sorted({job.allowed for job in self.jobs}),
             "overhead_hours": sorted({job.overhead for job in self.jobs}),

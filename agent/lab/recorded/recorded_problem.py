@@ -21,8 +21,9 @@ from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Tuned
 from agent.domain.record.account import HOUR
 from agent.domain.work.workload import Workload
-from agent.lab.bench import comparison
+from agent.lab.bench import comparison, split
 from agent.lab.bench.comparison import Case, Score
+from agent.lab.bench.split import Split, half_of_windows
 from agent.lab.bids import own_workload
 from agent.lab.engine import own_replay
 from agent.lab.traces import ledger_history
@@ -67,6 +68,7 @@ class RecordedProblem:
     caps: Limits
     hours: float = 24.0
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    split: Split | None = None
 
     name = "recorded"
     baseline = "patient"
@@ -90,7 +92,7 @@ class RecordedProblem:
                 f"{self.ledger} has {span} of recorded searches, and two stretches of {self.hours:g} h are needed: let "
                 "`gpubid run` search for longer, or name shorter --hours"
             )
-        return tuple(found)
+        return half_of_windows(found, self.split)
 
     @cached_property
     def _known(self) -> History:
@@ -135,6 +137,7 @@ class RecordedProblem:
             "traces": f"{len(looks)} recorded searches of {self.ledger.name}",
             "span": [cases[0].since.isoformat(), cases[-1].until.isoformat()],
             "unit": f"{UNIT}; 'late' counts stretches without useful work",
+            **split.about(self.split),
             "hours": self.hours,
             "workload": [*own_workload.as_facts(self.work), *self._also()],
             "caps": _caps(self.caps),
