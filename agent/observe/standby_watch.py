@@ -2,6 +2,7 @@
 
 from agent.clock import Clock
 from agent.decide.facts import Alert
+from agent.decide.operators import notices
 from agent.decide.operators.notices import Notice
 from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -49,8 +50,13 @@ class StandbyWatch:
         return (Alert(EventKind.ALERT_STANDBY, "ledger", self.why_unpaid),)
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return why nothing is paid for."""
-        return (Notice("ledger", "standby", self.why_unpaid),) if self.why_unpaid else ()
+        """Return who leads, and why nothing is paid for."""
+        leader = self._ledger.leader()
+        unpaid = (Notice("ledger", "standby", self.why_unpaid),) if self.why_unpaid else ()
+        if leader is None:
+            return unpaid
+        shown = leader.place, leader.since, leader.beat_age_seconds
+        return (notices.of_leader(*shown, is_shown=leader.is_shown), *unpaid)
 
     def _is_due(self) -> bool:
         at = self._looked_at

@@ -41,6 +41,14 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
             assert ran.code == 1
             assert re.search(r"stands by; \S+ \(http://127.0.0.1:\d+\) leads since .* give the command on", ran.err)
 
+            fleet, status = await two.gpubid(0, "fleet"), await two.gpubid(0, "status")
+            for ran in (fleet, status):
+                assert re.search(r"leader: \S+ \(http\S+\) leads since .* UTC; its last beat is [0-9]+ s old", ran.out)
+            assert status.code == 0, "that somebody leads is no problem"
+            page, metrics = await first.page("/"), await first.page()
+            assert re.search(r"leads since .* its last beat is \d+ s old", page)
+            assert "gpubid_leads 1.0" in metrics
+            assert json.loads(await first.page("/healthz"))["role"] == "leader"
             first.process.send_signal(signal.SIGKILL)
             await first.ended()
             await until_led(second)

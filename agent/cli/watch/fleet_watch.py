@@ -10,6 +10,7 @@ from typing import Any
 from agent.cli.shared import exits, last_good, session
 from agent.cli.shared.daemon_socket import Refused
 from agent.cli.watch import feed_client
+from agent.decide.operators import notices
 
 
 def watch(file: Path, *, as_json: bool) -> None:
@@ -50,12 +51,19 @@ def _print_table(fleet: Mapping[str, Any]) -> None:
     session.say(f"fleet at {fleet['as_of'][:19]}Z: {fleet['running']} of {fleet['wanted']} slot(s) run")
     for alert in fleet["alerts"]:
         session.say(f"! {alert['about']}: {alert['sentence']}")
+    for line in leader(fleet):
+        session.say(line)
     table = session.table("slot", "state", "host", "GPU", "$/h", "bid", "floor", "ask", "useful", "decision")
     for slot in fleet["slots"]:
         session.add(table, *cells(slot))
     session.show(table)
     session.say(money(fleet["money"]))
     session.say("")
+
+
+def leader(fleet: Mapping[str, Any]) -> list[str]:
+    """Return who leads, since when and with which last beat; nothing where the ledger is a file."""
+    return [f"{note['about']}: {note['sentence']}" for note in fleet["notes"] if note["code"] == notices.LEADS]
 
 
 def cells(slot: Mapping[str, Any]) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Top(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #head { text-style: bold; }
-    #alerts { text-style: bold; max-height: 4; }
+    #alerts { text-style: bold; max-height: 5; }
     #slots { height: 1fr; min-height: 4; border-top: solid $foreground; }
     #detail { max-height: 7; border-top: solid $foreground; }
     #events { height: 5; border-top: solid $foreground; text-wrap: nowrap; text-overflow: ellipsis; }

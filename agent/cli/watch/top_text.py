@@ -32,10 +32,11 @@ def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> s
 
 
 def alerts(fleet: Mapping[str, Any]) -> str:
-    """Return the alerts in at most a few lines, also a kill and a refused configuration."""
+    """Return the alerts in at most a few lines, also a kill and a refused configuration, and who leads."""
     lines = [plain(f"! {each['about']}: {each['sentence']}") for each in fleet["alerts"]]
     more = len(lines) - MOST_ALERTS
-    return "\n".join([*lines[:MOST_ALERTS], *([f"! and {more} more: `gpubid status`"] if more > 0 else [])])
+    last = [f"! and {more} more: `gpubid status`"] if more > 0 else []
+    return "\n".join([*lines[:MOST_ALERTS], *last, *map(plain, fleet_watch.leader(fleet))])
 
 
 def money(fleet: Mapping[str, Any]) -> str:

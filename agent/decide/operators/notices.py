@@ -7,6 +7,9 @@ from datetime import datetime, timedelta
 from agent.domain.fleet import MarketView
 from agent.domain.record.lease import Lease, LeaseState
 
+LEADS = "leads"
+"""The code of a notice that says nothing but who leads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -24,6 +27,15 @@ def notices(
     own = (*_of_daemon(stopped_because, is_writable=is_writable), *of_ledger)
     said = {stopped_because, *(notice.sentence for notice in of_ledger)}
     return (*own, *_of_markets(views.values(), said))
+
+
+def of_leader(place: str, since: datetime, beat_age_seconds: float, *, is_shown: bool) -> Notice:
+    """Return who leads a fleet whose ledger is on a server, since when, and how old the leader's last beat is."""
+    beat = f"its last beat is {beat_age_seconds:.0f} s old"
+    if is_shown:
+        return Notice("leader", LEADS, f"{place} leads since {since:%Y-%m-%d %H:%M:%S} UTC; {beat}")
+    sentence = f"{place} led since {since:%Y-%m-%d %H:%M:%S} UTC and cannot show that it still does: {beat}"
+    return Notice("leader", "unled", f"{sentence}, so it sends nothing; see `gpubid doctor`")
 
 
 def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:

@@ -12,7 +12,7 @@ from agent.decide.limits import committed_spend, limits
 from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
-from agent.decide.operators.notices import Notice, held_back
+from agent.decide.operators.notices import LEADS, Notice, held_back
 from agent.domain.fleet import MarketView
 from agent.domain.record.budget import SUMS, Scope, Window
 from agent.domain.record.lease import Lease, LeaseState
@@ -118,7 +118,7 @@ def _sorted(notices: Iterable[Notice], daemon: Daemon | None) -> tuple[list[Noti
     troubles: list[Notice] = []
     for each in notices:
         is_meant = daemon is not None and each.code == "no_spend" and each.about in daemon.reading_only
-        (notes if is_meant else troubles).append(each)
+        (notes if is_meant or each.code == LEADS else troubles).append(each)
     if daemon is not None:
         troubles += _of_daemon(daemon)
         for alert in daemon.alerts:
