@@ -96,8 +96,8 @@ UNSEEN = {
         "without_effect[]",
         *(key.path for key in SECTIONS["lab tune"] if key.path.startswith("held_out_beside_shipped.")),
     },
-    # A problem's own figures: deadline has none. tests/lab/test_provenance.py has days that numbers were fitted on.
-    "lab bench": {"strategies[].figures.<figure>", "strategies[].fitted_on[]"},
+    # tests/lab/test_provenance.py has days that numbers were fitted on.
+    "lab bench": {"strategies[].fitted_on[]"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
     "savings": {"cited[]", "unpriced[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.

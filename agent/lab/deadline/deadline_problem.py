@@ -24,7 +24,7 @@ from agent.lab.deadline import (
 from agent.lab.deadline.cross_fit import CrossFit
 from agent.lab.deadline.one_pool import OnePool
 from agent.lab.engine import run_timeline
-from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, trace_windows
+from agent.lab.jobs import job_figures, job_lanes, offline_optimum, tick_engine, trace_windows
 from agent.lab.jobs.job_terms import JobCase, Window
 from agent.lab.traces import provenance, trace_files
 from strategies.deadline import DeadlineParams
@@ -110,7 +110,11 @@ class DeadlineProblem:
         if strategy == OPTIMUM:
             return Score(offline_optimum.cost(case))
         run = tick_engine.play(case, self._policy(strategy, case))
-        return Score(run.cost, run.is_late(case.terms))
+        return Score(run.cost, run.is_late(case.terms), job_figures.of(run, case))
+
+    def tenths(self) -> Mapping[str, str]:
+        """Return the figure below which a tenth of the runs are."""
+        return job_figures.TENTHS
 
     def _policy(self, strategy: str, case: JobCase) -> tick_engine.Policy:
         params = self.params(strategy)
@@ -162,6 +166,7 @@ class DeadlineProblem:
             "window_hours": self.hours,
             "stride_hours": self.stride_hours,
             **split.about(self.split),
+            "net_value": job_figures.NOTE,
             "spot_price": self.prices.spot,
             "on_demand_price": self.prices.on_demand,
         }

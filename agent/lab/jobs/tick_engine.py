@@ -112,6 +112,8 @@ class Run:
     starts: int
     spot_hours: float
     on_demand_hours: float
+    in_time: int
+    """Seconds of work that were done within the time that counts."""
 
     def is_late(self, terms: Terms) -> bool:
         """Whether the job was done too late, or not at all."""
@@ -135,7 +137,7 @@ def play(case: JobCase, policy: Policy) -> Run:
         Refused: the policy chose a pool without capacity.
     """
     sight, choices, finished = Sight(case.terms), [], None
-    tick, cost, egress, starts = case.terms.tick, 0.0, 0.0, 0
+    tick, cost, egress, starts, in_time = case.terms.tick, 0.0, 0.0, 0, 0
     for sight.tick, (sight.up, sight.spot, sight.on_demand) in enumerate(case.course.rows):
         if sight.runs.tenure is Tenure.INTERRUPTIBLE and not sight.up[sight.runs.pool]:
             sight.runs, sight.warm = NOTHING, 0
@@ -150,10 +152,12 @@ def play(case: JobCase, policy: Policy) -> Run:
         prices = sight.spot if chosen.tenure is Tenure.INTERRUPTIBLE else sight.on_demand
         cost += prices[chosen.pool] * tick / HOUR
         finished = _advance(sight)
+        if (finished or (sight.tick + 1) * tick) <= case.terms.counted:
+            in_time = sight.done
         if finished is not None:
             break
-    hours = [sum(each.tenure is tenure for each in choices) * tick / HOUR for tenure in _PAID]
-    return Run(cost + egress, egress, finished, tuple(choices), starts, *hours)
+    spot, on_demand = (sum(each.tenure is tenure for each in choices) * tick / HOUR for tenure in _PAID)
+    return Run(cost + egress, egress, finished, tuple(choices), starts, spot, on_demand, in_time)
 
 
 _PAID = (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND)

@@ -15,7 +15,7 @@ from agent.lab.bench import blocks, comparison, split
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.bench.split import Split, half_of_windows
 from agent.lab.engine import run_timeline
-from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
+from agent.lab.jobs import job_figures, job_lanes, offline_optimum, tick_engine, uniform_progress
 from agent.lab.jobs.job_terms import JobCase, Terms
 from agent.lab.pools import own_kernel, paid_probes, pools_jobs, rate_rule
 from agent.lab.traces import provenance, trace_files
@@ -86,6 +86,10 @@ class PoolsProblem:
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
+    def tenths(self) -> Mapping[str, str]:
+        """Return the figure below which a tenth of the runs are."""
+        return job_figures.TENTHS
+
     def _policy(self, strategy: str, terms: Terms) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
@@ -106,7 +110,9 @@ class PoolsProblem:
             return _score(tick_engine.play(case, policy), case)
         paying = paid_probes.PaidProbes(policy)
         score = _score(tick_engine.play(case, paying), case)
-        return replace(score, cost=score.cost + paying.dollars, figures={**score.figures, "probes $": paying.dollars})
+        net = score.figures["net $"] - paying.dollars
+        figures = {**score.figures, "net $": net, "probes $": paying.dollars}
+        return replace(score, cost=score.cost + paying.dollars, figures=figures)
 
     @staticmethod
     def _bound(case: JobCase) -> Score:
@@ -136,6 +142,7 @@ class PoolsProblem:
             "rate": "our reading of SkyNomad's rule",
             "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
             **split.about(self.split),
+            "net_value": job_figures.NOTE,
             "job_hours": sorted({job.work for job in self.jobs}),
             "deadline_hours": sorted({job.allowed for job in self.jobs}),
             "overhead_hours": sorted({job.overhead for job in self.jobs}),
@@ -161,10 +168,4 @@ class PoolsProblem:
 
 
 def _score(run: tick_engine.Run, case: JobCase) -> Score:
-    figures = {
-        "starts": float(run.starts),
-        "interruptible h": run.spot_hours,
-        "on demand h": run.on_demand_hours,
-        "egress $": run.egress,
-    }
-    return Score(run.cost, run.is_late(case.terms), figures)
+    return Score(run.cost, run.is_late(case.terms), {**job_figures.of(run, case), "egress $": run.egress})
