@@ -1,4 +1,4 @@
-"""Two daemons of different fleets on one account, each with its own ledger: on PostgreSQL a schema each of one database.
+"""Two daemons of different fleets on one account, each with a ledger: on PostgreSQL a schema each in one database.
 
 The world's own daemon is judged as always. The other one is a whole program too; whatever it writes is kept here.
 """
