@@ -92,11 +92,7 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     job_hours: Annotated[float | None, typer.Option(min=0.01, help="Hours of work; 48, several pools 16.")] = None,
     deadline_hours: Annotated[
-        str | None,
-        typer.Option(
-            metavar="H,H",
-            help="Hours allowed, by commas; longest-job: ratios to the work; availability: hours of a day.",
-        ),
+        str | None, typer.Option(metavar="H,H", help="Hours allowed, of a day of availability; longest-job: ratios.")
     ] = None,
     overhead_hours: Annotated[
         str | None, typer.Option(metavar="H,H", help="Hours each start loses, by commas; 0.05,0.2, several pools 0.2.")
