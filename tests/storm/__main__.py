@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
-from tests.storm import judge, weather
+from tests.storm import clouds, judge, weather
 from tests.support import programs, stories
 from tests.support.programs import LIVE
 
@@ -39,6 +39,8 @@ POOLS = ("auc_simulated00001", "auc_simulated00003", "auc_simulated00004")
 """Those of single GPUs."""
 HAND = {"instance_type": "it_RrgkIZz6c9BZu5gi", "region": "us-central3-a", "instance_quantity": 1, "name": "by-hand"}
 SLOTS = 3
+PERSON_EVERY = 5
+"""A person looks at the consoles of the clouds in every so many lives."""
 CHANGES = (
     ('poll = "5s"', 'poll = "10s"'),
     ("slots = 1", f"slots = {SLOTS}"),
@@ -59,13 +61,20 @@ class Storm:
         self._project = ""
         stage.box.environment["RUNPOD_API_KEY"] = urls.get("runpod_key", DEFAULT_KEY)
         stage.box.environment["MITHRIL_API_KEY"] = urls.get("mithril_key", DEFAULT_KEY)
+        stage.box.environment["DSTACK_API_KEY"] = urls.get("dstack_key", DEFAULT_KEY)
 
     async def _configure(self) -> None:
         """Write the configuration of the daemon."""
         self._project = str((await self.stage.market.truth())["mithril"]["project"])
-        configs = {"vast": LIVE, "runpod": RUNPOD.replace(*stories.ON_DEMAND), "mithril": MITHRIL}
+        configs = {
+            "vast": LIVE,
+            "runpod": RUNPOD.replace(*stories.ON_DEMAND),
+            "mithril": MITHRIL,
+            clouds.MARKET: clouds.CONFIG,
+        }
         text = configs[self.seen.market].format(url=self._url, project=self._project)
-        for old, new in CHANGES:
+        for old, new in (*CHANGES, *(clouds.ROOM if self.seen.market == clouds.MARKET else ())):
+            assert old in text, old
             text = text.replace(old, new)
         (self._place / "agent.toml").write_text(text)
 
@@ -111,6 +120,8 @@ class Storm:
                 await self.stage.box.running()
             else:
                 await self._while_alive(daemon, begun, turn)
+            if turn and turn % PERSON_EVERY == 0:
+                await self._look_at_consoles(daemon)
             if daemon.process.returncode is not None:
                 self.seen.self_ended.append(f"{daemon.process.returncode} {' '.join(daemon.err[-2:])[:300]}")
             self.seen.killed_at.append((await self.truth())["now"])
@@ -144,7 +155,7 @@ class Storm:
     async def _strike(self) -> None:
         """End or displace one of ours, so that there is something to rent; two at once would be the market's fault."""
         truth = await self.truth()
-        live = [row for row in self.seen.ours(truth) if row["ended"] is None]
+        live = [row for row in self.seen.ours(truth) if row["ended"] is None and clouds.running(row)]
         taken = {row["machine_id"] for row in truth["contracts"] if str(row["id"]) == self.seen.foreign}
         row = self._draw.choice(live) if live else {}
         if len(live) < SLOTS or row["machine_id"] in taken:
@@ -160,8 +171,19 @@ class Storm:
         if self._draw.random() < 0.3:
             await self.stage.market.weather("host_gone", market=self.seen.market, machine_id=row["machine_id"])
             return
+        if self.seen.market == clouds.MARKET:
+            await _ask("POST", f"{self._url}{clouds.STOP}", {"runs_names": [row["name"]], "abort": True})
+            return
         paths = {"vast": "/api/v0/instances", "runpod": "/v2/pods", "mithril": "/v2/spot/bids"}
         await _ask("DELETE", f"{self._url}{paths[self.seen.market]}/{row['id']}")
+
+    async def _look_at_consoles(self, daemon: programs.Daemon) -> None:
+        """Say of every machine that dstack gave up, or that ended unwatched, that it is gone, if it is."""
+        if self.seen.market != clouds.MARKET or not _is_ready(daemon) or daemon.process.returncode is not None:
+            return
+        shown = (await self.stage.box.gpubid("fleet", "--json")).json
+        for lease in clouds.given_up((await self.truth())["contracts"], shown):
+            await self.stage.box.gpubid("release", lease, "--gone", "--yes")
 
     async def _by_hand(self) -> str:
         """Rent something in the same account by hand; return its id."""
@@ -177,6 +199,9 @@ class Storm:
             launch: dict[str, list[str]] = {"volumes": [], "ssh_keys": []}
             bid = {**HAND, "project": self._project, "limit_price": "$50.00", "launch_specification": launch}
             return str((await _ask("POST", f"{self._url}/v2/spot/bids", bid))["fid"])
+        if self.seen.market == clouds.MARKET:
+            await _ask("POST", f"{self.stage.market.control_url}/fleets", clouds.FLEETS)
+            return str((await _ask("POST", f"{self._url}{clouds.APPLY}", clouds.BY_HAND))["id"])
         question = {"rentable": {"eq": True}, "num_gpus": {"gte": 1}, "type": "on-demand", "limit": 64}
         offers = (await _ask("POST", f"{self._url}/api/v0/bundles/", question))["offers"]
         terms = {"client_id": "me", "image": "ubuntu:22.04", "disk": 16.0, "price": None, "label": "by hand"}
@@ -186,13 +211,17 @@ class Storm:
     async def _calm(self) -> judge.Verdict:
         """Let a last daemon put everything in order, and judge."""
         async with self.stage.box.daemon() as daemon:
-            for _ in range(CALM_MINUTES):
+            for minute in range(CALM_MINUTES):
                 await self.stage.passes(60)
                 await self.truth()
+                if minute % PERSON_EVERY == 0:
+                    await self._look_at_consoles(daemon)
             truth, fleet = await self.truth(), await self.stage.box.fleet()
             await daemon.stop()
         ran = await self.stage.box.gpubid("ledger", "verify")
-        return judge.judge(self.seen, truth, fleet, (ran.code, ran.out + ran.err))
+        is_clouds = self.seen.market == clouds.MARKET
+        beyond = clouds.beyond(truth["contracts"], self._place / "ledger.sqlite") if is_clouds else 0.0
+        return judge.judge(self.seen, truth, fleet, (ran.code, ran.out + ran.err), beyond)
 
 
 def _is_ready(daemon: programs.Daemon) -> bool:
@@ -214,7 +243,9 @@ def _writes(truth: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [
         call
         for call in truth["calls"]
-        if call["method"] in judge.WRITES and not call["path"].rstrip("/").endswith(reads)
+        if call["method"] in judge.WRITES
+        and not call["path"].rstrip("/").endswith(reads)
+        and not clouds.is_question(call["path"])
     ]
 
 
@@ -235,7 +266,7 @@ async def main() -> int:
     parser.add_argument("--kills", type=int, default=KILLS, help="a market")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=stories.SPEED, help="simulated seconds a second")
-    parser.add_argument("--markets", default="vast,runpod,mithril")
+    parser.add_argument("--markets", default="vast,runpod,mithril,dstack")
     parser.add_argument("--keep", type=Path, help="a folder for ledgers and configurations")
     asked = parser.parse_args()
     is_wrong = False

@@ -9,7 +9,12 @@ from agent.markets import labels
 
 SHARE = 0.02
 CENT = 0.01
-LISTED = {"vast": "/instances", "runpod": "/v2/pods", "mithril": "/v2/spot/bids"}
+LISTED = {
+    "vast": ("GET", "/instances"),
+    "runpod": ("GET", "/v2/pods"),
+    "mithril": ("GET", "/v2/spot/bids"),
+    "dstack": ("POST", "/api/runs/list"),
+}
 WAITING = frozenset({"Open", "Paused"})
 """States of a bid without a machine: it fills no slot."""
 WORK = "train"
@@ -59,10 +64,11 @@ class Watched:
 
     def dark_seconds(self, truth: Mapping[str, Any]) -> float:
         """Return how long no daemon ran: from each kill to the next daemon's first listing."""
+        method, path = LISTED[self.market]
         listed = [
             call["time"]
             for call in truth["calls"]
-            if call["method"] == "GET" and call["path"].rstrip("/").endswith(LISTED[self.market])
+            if call["method"] == method and call["path"].rstrip("/").endswith(path)
         ]
         dark, lit_at = 0.0, 0.0
         for killed in self.killed_at:
@@ -80,8 +86,13 @@ class Verdict:
     wrong: Sequence[str]
 
 
-def judge(seen: Watched, truth: Mapping[str, Any], fleet: Mapping[str, Any], verified: tuple[int, str]) -> Verdict:
-    """Return what came of a storm: `fleet` is what `gpubid fleet --json` printed, `verified` how `verify` ended."""
+def judge(
+    seen: Watched, truth: Mapping[str, Any], fleet: Mapping[str, Any], verified: tuple[int, str], beyond: float = 0.0
+) -> Verdict:
+    """Return what came of a storm: `fleet` is what `gpubid fleet --json` printed, `verified` how `verify` ended.
+
+    `beyond` are the dollars that may count after the ends of leases that nobody watched.
+    """
     ours = seen.ours(truth)
     live = [row for row in ours if row["ended"] is None]
     known = {lease["instance"] for lease in fleet["leases"]}
@@ -102,6 +113,7 @@ def judge(seen: Watched, truth: Mapping[str, Any], fleet: Mapping[str, Any], ver
         "counted $": spend,
         "dark minutes": dark / 60,
         "rate $/h": rate,
+        "beyond ends $": beyond,
         "allowed $": SHARE * charged + dark / ALONE * rate + CENT,
     }
     wrong = [
@@ -111,9 +123,10 @@ def judge(seen: Watched, truth: Mapping[str, Any], fleet: Mapping[str, Any], ver
         *_foreign(seen, truth),
         *(f"a daemon ended by itself: {line}" for line in seen.self_ended),
     ]
-    if abs(spend - charged) > figures["allowed $"]:
+    if not -figures["allowed $"] <= spend - charged <= figures["allowed $"] + beyond:
         wrong.append(
             f"${spend:.4f} was counted and ${charged:.4f} charged, more apart than ${figures['allowed $']:.4f}"
+            f" and ${beyond:.4f} beyond ends"
         )
     if verified[0] != 0:
         wrong.append(f"ledger verify ended with {verified[0]}: {verified[1].strip()[:300]}")

@@ -41,7 +41,8 @@ LIES: Sequence[Fields] = (
     {"field": "rows", "how": "twice"},
     {"field": "rows", "how": "twice_changed"},
 )
-RENT = {"vast": "PUT /asks", "runpod": "POST /v2/pods", "mithril": "POST /v2/spot/bids"}
+RUN = "POST /api/project/main/runs/apply"
+RENT = {"vast": "PUT /asks", "runpod": "POST /v2/pods", "mithril": "POST /v2/spot/bids", "dstack": RUN}
 """The routes by which something is rented; a wrong id in their reply is the worst lie of all."""
 
 
