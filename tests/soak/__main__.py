@@ -20,7 +20,8 @@ from agent.config.settings import Config, MarketSettings
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.deadline import Deadline
-from agent.domain.work.workload import WorkloadKind
+from agent.domain.work.workload import Fallback, WorkloadKind
+from agent.markets.dstack.vendor_record import DstackOptions
 from agent.markets.mithril.vendor_record import MithrilOptions
 from tests.support import verdict
 
@@ -51,25 +52,40 @@ class Lived:
     wrong: list[str]
 
 
-AUCTIONS = "mithril"
-ALL = ("vast", "runpod", AUCTIONS)
+AUCTIONS, CLOUDS = "mithril", "dstack"
+ALL = ("vast", "runpod", AUCTIONS, CLOUDS)
 MARKETS: dict[str, tuple[str, ...]] = {
     "train": ("vast", "runpod"),
     "serve": ("vast",),
     "tune": ("runpod",),
     "probe": ("vast", "runpod"),
     "study": (AUCTIONS,),
+    "cloud": (CLOUDS,),
+    "spill": ("vast", CLOUDS),
 }
-"""One on each market alone; the others run where it is better of those that sell their cards."""
+"""One on each market alone; the others run where it is better of those that sell their cards. `spill` uses the second
+one only while it finds nothing on the first.
+"""
 CARDS = {
     "train": ("RTX 4090",),
     "study": ("A100 SXM4",),
     "serve": ("RTX 3090",),
     "tune": ("RTX 4090", "RTX 3090"),
     "probe": ("RTX 3090",),
+    "cloud": ("L4", "L40S"),
+    "spill": ("RTX 4090",),
 }
-MIXED = {"train": "deadline", "serve": "hedged", "tune": "patient", "probe": "ondemand", "study": "patient"}
+MIXED = {
+    "train": "deadline",
+    "serve": "hedged",
+    "tune": "patient",
+    "probe": "ondemand",
+    "study": "patient",
+    "cloud": "ondemand",
+    "spill": "patient",
+}
 """All four strategies live side by side in one fleet, and compete for the same hosts and the same budget."""
+ONE = ("train", "serve", "tune", "study", "cloud", "spill")
 VALUE = money.per_hour("1.20")
 """What an hour of an A100 is worth at most; the recorded price of one is $1.00."""
 STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
@@ -78,19 +94,20 @@ STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
 def staffed(config: Config, strategy: str = "patient", markets: tuple[str, ...] = ALL) -> Config:
     """Return the shipped configuration on some markets, with workloads of both kinds and limits that leave room.
 
-    They are five of all strategies where it is mixed, else four of one, and one less without auctions.
+    They are seven of all strategies where it is mixed, else six of one, and fewer without auctions or clouds.
     """
     (train,) = config.workloads
-    names = MIXED if strategy == "mixed" else dict.fromkeys(("train", "serve", "tune", "study"), strategy)
+    names = MIXED if strategy == "mixed" else dict.fromkeys(ONE, strategy)
     workloads = tuple(
         dataclasses.replace(
             train,
             name=name,
             strategy=chosen,
             kind=WorkloadKind.SERVICE if name == "serve" else WorkloadKind.BATCH,
-            markets=MARKETS[name],
+            markets=MARKETS[name] if name != "spill" else MARKETS[name][:1],
+            fallback=Fallback(MARKETS[name][1:]) if name == "spill" else Fallback(),
             requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, CARDS[name]))),
-            max_price=VALUE if name == "study" else train.max_price,
+            max_price=VALUE if name in {"study", "cloud", "spill"} else train.max_price,
             deadline=Deadline(WORK_HOURS, START + DUE_AFTER) if chosen == "deadline" else None,
         )
         for name, chosen in names.items()
@@ -99,15 +116,19 @@ def staffed(config: Config, strategy: str = "patient", markets: tuple[str, ...] 
     caps = dataclasses.replace(
         config.limits, per_hour=money.per_hour(3), per_day=money.usd(36), per_month=money.usd(750), instances=9
     )
-    if AUCTIONS in markets:
-        caps = dataclasses.replace(caps, per_instance_hour=VALUE, per_hour=money.per_hour(5), per_day=money.usd(60))
+    if {AUCTIONS, CLOUDS} & set(markets):
+        caps = dataclasses.replace(caps, per_instance_hour=VALUE, per_hour=money.per_hour(7), per_day=money.usd(84))
+        caps = dataclasses.replace(caps, instances=13)
     return dataclasses.replace(config, markets=tuple(map(_simulated, markets)), workloads=workloads, limits=caps)
 
 
 def _simulated(name: str) -> MarketSettings:
-    # The simulated market bills nothing for a kept boot disk.
-    options = MithrilOptions(disk_per_gb_month=Decimal(0)) if name == AUCTIONS else None
-    return MarketSettings(name, "", "calm", "", None, spend=False, options=options)
+    # The simulated auctions bill nothing for a kept boot disk.
+    options = {
+        AUCTIONS: MithrilOptions(disk_per_gb_month=Decimal(0)),
+        CLOUDS: DstackOptions(fleet="gpubid", backends=("aws", "lambda", "cloudrift", "vultr")),
+    }
+    return MarketSettings(name, "", "calm", "", None, spend=False, options=options.get(name))
 
 
 def live(
