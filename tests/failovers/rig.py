@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
 import json
 import signal
 import time
@@ -18,8 +17,12 @@ from tests.support import boxes, stories
 from tests.support.programs import Daemon
 
 STEPS = ("recorded", "sent", "replied", "resolved")
-KINDS = ("rent", "rebid", "resume", "pause", "release")
-CASES = tuple(itertools.product(STEPS, KINDS))
+KINDS = ("rebid", "rent", "resume", "pause", "release")
+ROUNDS = tuple(tuple((STEPS[(first + place) % 4], kind) for place, kind in enumerate(KINDS)) for first in range(4))
+"""Each kind of write once, at one step after another; four rounds play each step of each kind.
+
+The rebid comes first: a market on which much was lost before makes on-demand or patience worth more than a raise.
+"""
 SPEED = 30.0
 TRAIN, HEAVY = "train/0", "heavy/0"
 HEAVY_TABLE = """
@@ -28,12 +31,18 @@ image = "alpine:latest"
 image_gb = 40
 disk_gb = 60
 slots = 1
-max_price = 0.8
+max_price = 0.5
 strategy = "patient"
 checkpoint = { at = "remote" }
 """
-"""Its image loads for so long that a raised bid is cheaper than another host."""
-PATIENCE_SECONDS = 180.0
+"""Its image loads for so long that a raised bid is cheaper than another host. On-demand costs more than its price."""
+PATIENCE_SECONDS = 110.0
+SETTLED_SECONDS, OUTBID_SECONDS = 2.0, 30.0
+"""How long an order, and a rival, may take to have their effect: one and fifteen minutes of the market."""
+
+
+class Unprovoked(AssertionError):
+    """The market gave the leader no reason for the write at which it was to die."""
 
 
 class Rig:
@@ -67,9 +76,12 @@ class Rig:
         await boxes.until_standing_by(standby)
         provoking = asyncio.create_task(self._provoke(kind))
         try:
-            code = await asyncio.wait_for(self._daemons[doomed].ended(), PATIENCE_SECONDS)
+            code = await self._daemons[doomed].ended()
             died = time.monotonic()
             assert code == -signal.SIGKILL, self._daemons[doomed].err[-20:]
+        except TimeoutError:
+            slots = json.dumps((await self._fleet())["slots"])
+            raise Unprovoked(f"never came to {step}:{kind}: {slots}; {provoking}") from None
         finally:
             provoking.cancel()
             await asyncio.gather(provoking, return_exceptions=True)
@@ -85,9 +97,12 @@ class Rig:
         truth = await self.pair.market.truth()
         intents, spent = self._intents(), self._spent()
         found = history.wrong(self._calls.values(), truth["contracts"], intents)
-        charged = float(truth["charged_total"])
-        if abs(spent - charged) > max(0.02, 0.02 * charged):
-            found.append(f"the ledger has ${spent:.4f}, the market charged ${charged:.4f}")
+        charged = {
+            part: sum(row["charged"][part] for row in truth["contracts"]) for part in ("gpu", "disk", "bandwidth")
+        }
+        for (part, market), ledger in zip(charged.items(), spent, strict=True):
+            if abs(ledger - market) > max(0.02, 0.02 * market):
+                found.append(f"{part}: the ledger has ${ledger:.4f}, the market charged ${market:.4f}")
         for number in list(self._open):
             await self._stop(number)
         return found
@@ -107,18 +122,22 @@ class Rig:
         await self._note()
 
     async def _provoke(self, kind: str) -> None:
-        """Do what makes the leader write a request of this kind; it dies on the way."""
+        """Do what makes the leader write a request of this kind, until it dies on the way.
+
+        Once may not do: a paused lease whose host is taken meanwhile is not resumed, and a lost bid not always raised.
+        """
         with contextlib.suppress(aiohttp.ClientError):
-            if kind in {"rent", "release"}:
-                await self._say("release", TRAIN)
-            elif kind == "pause":
-                await self._say("pause", "train")
-            elif kind == "resume":
-                await self._say("pause", "train")
-                await self._until(lambda shown: _state(shown, "train") == "paused", "a pause")
-                await self._say("resume", "train")
-            else:
-                await self._outbid()
+            while True:
+                await self._until(_is_whole, f"that everything runs before {kind}")
+                if kind in {"rent", "release"}:
+                    await self._say("release", TRAIN)
+                elif kind == "rebid":
+                    await self._outbid()
+                else:
+                    await self._say("pause", "train")
+                    await self._until(lambda shown: _state(shown, "train") == "paused", "a pause")
+                    await self._say("resume", "train")
+                await asyncio.sleep(SETTLED_SECONDS)
 
     async def _outbid(self) -> None:
         """Let a rival bid more for the host of the heavy workload."""
@@ -126,10 +145,12 @@ class Rig:
         lease = next(each for each in shown["leases"] if each["slot"] == HEAVY)
         truth = await self.pair.market.truth()
         row = next(each for each in truth["contracts"] if str(each["id"]) == str(lease["instance"]))
+        if row["bid"] is None:
+            return
         rival = {"machine_id": row["machine_id"], "gpus": row["num_gpus"], "bid": row["bid"] * 1.1}
         number = (await self._steer("POST", "/rivals", rival))["id"]
         try:
-            await asyncio.sleep(PATIENCE_SECONDS)
+            await asyncio.sleep(OUTBID_SECONDS)
         finally:
             await self._steer("DELETE", f"/rivals/{number}")
 
@@ -187,9 +208,10 @@ class Rig:
         query = "SELECT intent_id, kind, offer_id, instance_id, sent_at IS NOT NULL FROM intents"
         return [history.Ordered(*row) for row in self._rows(query)]
 
-    def _spent(self) -> float:
-        ((micros,),) = self._rows("SELECT coalesce(sum(gpu + disk + traffic), 0) FROM spend")
-        return float(micros) / 1_000_000
+    def _spent(self) -> list[float]:
+        """Return the dollars of the ledger for GPUs, disks and traffic."""
+        (micros,) = self._rows("SELECT sum(gpu), sum(disk), sum(traffic) FROM spend")
+        return [float(each or 0) / 1_000_000 for each in micros]
 
     def _rows(self, query: str) -> list[Any]:
         import psycopg
@@ -209,9 +231,9 @@ def _is_whole(shown: dict[str, Any]) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def rig(place: Path, url: str) -> AsyncIterator[Rig]:
+async def rig(place: Path, url: str, seed: int = 1) -> AsyncIterator[Rig]:
     """Start a market with a fast clock, and the first leader."""
-    async with stories.stage(place, SPEED) as stage:
+    async with stories.stage(place, SPEED, "--seed", str(seed)) as stage:
         pair = boxes.Pair(place, stage.market, url)
         for each in pair.places:
             text = (each / "agent.toml").read_text().replace('poll = "5s"', 'poll = "10s"')

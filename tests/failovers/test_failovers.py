@@ -8,7 +8,7 @@ import pytest
 
 from tests.failovers import history
 from tests.failovers.history import Ordered
-from tests.failovers.rig import KINDS, STEPS, rig
+from tests.failovers.rig import ROUNDS, rig
 from tests.support import postgres
 from tests.support.engines import database
 
@@ -22,13 +22,13 @@ def put(path: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
-@pytest.mark.long(60)
-async def test_ten_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, database: str) -> None:
+@pytest.mark.long(40)
+@pytest.mark.parametrize("number", [0, 2])
+async def test_five_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, database: str, number: int) -> None:
     pytest.importorskip("psycopg")
     async with rig(tmp_path, database) as made:
-        # Every step and every kind twice; `make failovers` plays each step with each kind.
-        for number in range(10):
-            await made.fail(STEPS[(number + number // 5) % 4], KINDS[number % 5])
+        for step, kind in ROUNDS[number]:
+            await made.fail(step, kind)
         assert await made.end() == []
 
 
