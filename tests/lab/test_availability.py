@@ -244,7 +244,14 @@ def test_a_problem_that_was_asked_goes_to_other_processes(tmp_path: Path) -> Non
 def test_a_case_is_of_the_problem(tmp_path: Path) -> None:
     built = availability_problem.AvailabilityProblem(folder(tmp_path), 12, 12)
     assert len({case.key for case in built.cases()}) == len(built.cases())
-    assert {case.cluster for case in built.cases()} == {"us-east-1_v100_1/0", "all/0"}
+    assert {(case.group, case.cluster) for case in built.cases()} == {
+        (group, day) for group in ("us-east-1_v100_1", "all") for day in ("0", "1")
+    }
+
+
+def test_longer_days_are_of_blocks_of_four(tmp_path: Path) -> None:
+    built = availability_problem.AvailabilityProblem(folder(tmp_path), 30, 6)
+    assert {case.cluster for case in built.cases()} == {"0"}
 
 
 # --- recorded --------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from agent.lab.traces.trace_files import Trace
 
 LOOK_SECONDS = 30
 ANY_NUMBER = 1_000_000
+_ROUNDING = 1e-6
 _ZONE = re.compile(r"^(?P<region>.+?)(?:-[a-z]|(?<=\d)[a-z])(?P<rest>_.*)?$")
 
 
@@ -63,8 +64,9 @@ class Span:
 
     @property
     def cluster(self) -> str:
-        """The group, and the four days in which the span begins."""
-        return f"{self.group}/{self.block}"
+        """The day in which the span begins, or its four days if it is longer, of all groups, because groups share zones."""
+        is_short = self.steps * self.step_hours <= blocks.SHORT_DEADLINE_HOURS + _ROUNDING
+        return f"{blocks.of(self.begins_hours, blocks.SHORT_CLUSTER_HOURS if is_short else blocks.CLUSTER_HOURS)}"
 
     @property
     def block(self) -> int:

@@ -6,8 +6,9 @@ CLUSTER_HOURS = 96
 """Runs of one place that begin within the same four days are not independent. The bootstrap draws them together, and
 choices that are scored on one such stretch are made on others."""
 SHORT_CLUSTER_HOURS = 24
-"""The same for jobs over several pools whose work and deadline are at most the next two figures. Such runs overlap with
-one further day at most. Records of 7 to 15 days have enough of these blocks for an interval."""
+"""The same for jobs over several pools whose work and deadline are at most the next two figures, and for days of warm
+slots. Such runs overlap with one further day at most. Records of 7 to 15 days have enough of these blocks for an
+interval."""
 SHORT_WORK_HOURS, SHORT_DEADLINE_HOURS = 16.0, 24.0
 SPARE_TICKS = 24
 """Ticks after the last deadline, so that a late run can be seen to its end."""
