@@ -200,6 +200,10 @@ storm: setup ## Sixty kill -9s a market over real processes, in transport faults
 disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, lies and deaths, judged every cycle
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
+.PHONY: ha-demo
+ha-demo: setup tools ## Start PostgreSQL, two daemons and a simulated market here, kill the leader while it rents, and show what happened
+	@$(PYTHON) -m tests.failovers.demo
+
 .PHONY: failovers
 failovers: setup ## RUNS failovers of two real daemons on a real PostgreSQL server: the leader dies at each step of each write
 	@$(PYTHON) -m tests.failovers --runs $(or $(RUNS),200)

@@ -107,6 +107,16 @@ class Rig:
             await self._stop(number)
         return found
 
+    def rents(self) -> list[tuple[str, str, str]]:
+        """Return id, state and outcome of the last three rents."""
+        query = "SELECT intent_id, state, outcome FROM intents WHERE kind = 'rent' ORDER BY recorded_at DESC LIMIT 3"
+        return [(str(intent), str(state), str(outcome)) for intent, state, outcome in reversed(self._rows(query))]
+
+    async def requests(self) -> int:
+        """Return how many requests to rent arrived."""
+        await self._note()
+        return sum("/asks/" in path for _, _, path in self._calls)
+
     async def _settle(self, kind: str) -> None:
         """Undo what was provoked, and wait until everything runs again."""
         if kind == "pause":
