@@ -64,7 +64,7 @@ class Span:
 
     @property
     def cluster(self) -> str:
-        """The day in which the span begins, or its four days if it is longer, of all groups, because groups share zones."""
+        """The day in which the span begins, or its four days if it is longer. Groups share zones, so all are in it."""
         is_short = self.steps * self.step_hours <= blocks.SHORT_DEADLINE_HOURS + _ROUNDING
         return f"{blocks.of(self.begins_hours, blocks.SHORT_CLUSTER_HOURS if is_short else blocks.CLUSTER_HOURS)}"
 
