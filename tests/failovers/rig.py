@@ -38,6 +38,8 @@ checkpoint = { at = "remote" }
 """Its image loads for so long that a raised bid is cheaper than another host. On-demand costs more than its price."""
 PATIENCE_SECONDS = 110.0
 SETTLED_SECONDS, OUTBID_SECONDS = 2.0, 30.0
+TAKEN_BACK_SECONDS = 12.0
+"""How long the server's death may leave open who leads: beats every two seconds, looks every second."""
 """How long an order, and a rival, may take to have their effect: one and fifteen minutes of the market."""
 
 
@@ -71,7 +73,7 @@ class Rig:
         await self._stop(other)
         await boxes.until_led(self._daemons[doomed])
         self._leader = doomed
-        await self._until(_is_whole, f"that everything runs before {step}:{kind}")
+        # From here on it may die by itself, such as in a move to a better host.
         standby = await self._start(other)
         await boxes.until_standing_by(standby)
         provoking = asyncio.create_task(self._provoke(kind))
@@ -90,6 +92,29 @@ class Rig:
         self._leader = other
         await self._stop(doomed)
         await self._settle(kind)
+
+    async def break_server(self, restart: Callable[[], None]) -> bool:
+        """Let `restart` kill the server and start it again. Return whether the standby leads after that.
+
+        Whoever reaches the server first leads. The former leader ends if that was the other one.
+        """
+        other = 1 - self._leader
+        standby = await self._start(other)
+        await boxes.until_standing_by(standby)
+        ended = asyncio.create_task(self._daemons[self._leader].process.wait())
+        led = asyncio.create_task(boxes.until_led(standby))
+        await asyncio.to_thread(restart)
+        done, _ = await asyncio.wait({ended, led}, timeout=TAKEN_BACK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if done:
+            await led
+            assert await ended == 1, self._daemons[self._leader].err[-5:]
+            self._leader = other
+        await self._until(_is_whole, "that everything runs after the server died")
+        await self._stop(1 - self._leader)
+        for each in (ended, led):
+            each.cancel()
+        await asyncio.gather(ended, led, return_exceptions=True)
+        return bool(done)
 
     async def end(self) -> list[str]:
         """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""

@@ -9,7 +9,7 @@ import pytest
 from tests.failovers import history
 from tests.failovers.history import Ordered
 from tests.failovers.rig import ROUNDS, rig
-from tests.support import postgres
+from tests.support import engines, postgres
 from tests.support.engines import database
 
 __all__ = ["database"]
@@ -30,6 +30,25 @@ async def test_five_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, dat
         for step, kind in ROUNDS[number]:
             await made.fail(step, kind)
         assert await made.end() == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+async def test_whoever_reaches_a_server_first_that_died_leads(tmp_path: Path) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with postgres.serving() as server:
+        with psycopg.connect(server.url, autocommit=True) as raw:
+            raw.execute(f"CREATE ROLE {engines.ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'")
+            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {engines.ROLE}")
+
+        def restart() -> None:
+            server.kill()
+            server.start()
+
+        async with rig(tmp_path, server.url.replace("lab:", f"{engines.ROLE}:")) as made:
+            for _ in range(3):
+                await made.break_server(restart)
+            assert await made.end() == []
 
 
 def test_what_was_ordered_once_is_right() -> None:

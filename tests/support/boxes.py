@@ -70,11 +70,12 @@ async def until_led(daemon: Daemon) -> None:
 
 
 async def until_standing_by(daemon: Daemon) -> None:
-    """Wait until a daemon stands by and sees who leads."""
+    """Wait until a daemon stands by and sees who leads, or leads itself because that one has just ended."""
 
     def is_told() -> bool:
         assert daemon.process.returncode is None, daemon.err[-10:]
-        return any("leads since" in each["reason"] for each in daemon.logs("lead.seen"))
+        said = [each["reason"] for each in daemon.logs("lead.seen")]
+        return any("leads since" in each or each == "this daemon leads" for each in said)
 
     await programs.until(is_told, "that it stands by")
 
