@@ -34,6 +34,12 @@ def test_a_server_has_a_schema_and_its_passwords_elsewhere(tmp_path: Path) -> No
     assert (beside.schema, beside.credential_file) == ("gpubid", tmp_path / "word")
 
 
+def test_several_hosts_are_one_address(tmp_path: Path) -> None:
+    address = loaded(tmp_path, 'url = "postgresql://gpubid@one,two:5433/gpubid?target_session_attrs=read-write"')
+    assert address is not None
+    assert address.shown == "postgresql://one,two:5433/gpubid, schema gpubid"
+
+
 @pytest.mark.parametrize(
     ("lines", "code", "fix"),
     [

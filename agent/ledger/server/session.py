@@ -78,9 +78,12 @@ def connect(address: ServerAddress, password: str, *, reads: bool) -> "psycopg.C
         "keepalives_interval": 2,
         "keepalives_count": 3,
         "tcp_user_timeout": 10_000,
-        "target_session_attrs": "any" if reads else "read-write",
+        "target_session_attrs": "read-write",
         **given,
     }
+    if reads:
+        # Not from a standby, whose rows are older. A reading role may have only read-only sessions.
+        words["target_session_attrs"] = "primary"
     if reads and address.reader:
         words["user"] = address.reader
     if password:
