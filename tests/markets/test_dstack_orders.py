@@ -193,6 +193,8 @@ async def test_nothing_is_offered_or_ordered_without_the_fleet() -> None:
         ({"nodes": {"min": 1}, "idle_duration": 0}, "nobody uses"),
         ({"nodes": {"min": 0}, "idle_duration": 300}, "keeps idle machines"),
         ({"nodes": {"min": 0}, "idle_duration": 0, "ssh_config": {}}, "hosts of its own"),
+        ({"nodes": {"min": 0}, "idle_duration": 0}, "spot_policy: auto"),
+        ({"nodes": {"min": 0}, "idle_duration": 0, "spot_policy": "on-demand"}, "spot_policy: auto"),
     ],
 )
 async def test_a_fleet_that_costs_without_work_is_not_used(made: dict[str, Any], said: str) -> None:

@@ -35,7 +35,7 @@ async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_
         await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
         await bench.simulated.advance(61)
         _, fleet = await findings(bench.market, MINE)
-        assert "nodes: 0..20; idle_duration: 0s" in fleet.fix
+        assert "nodes: 0..20; idle_duration: 0s; spot_policy: auto" in fleet.fix
         assert (await findings(bench.market, DstackOptions()))[0].fix.startswith("write [markets.dstack] backends")
 
 

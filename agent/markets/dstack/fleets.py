@@ -1,4 +1,4 @@
-"""The fleet in which our runs start: it must be there, take any number of machines from none on, and keep none idle."""
+"""The fleet in which our runs start: it takes any number of machines from none on, spot or not, and keeps none idle."""
 
 from agent import clock as clocks
 from agent.markets import market_errors, text, tolerant_rows
@@ -14,6 +14,7 @@ type: fleet
 name: {name}
 nodes: 0..20
 idle_duration: 0s
+spot_policy: auto
 """
 
 
@@ -67,4 +68,7 @@ def _mismatch(raw: bytes, name: str) -> str:
         return f"the fleet {name} keeps machines that nobody uses: make it with `nodes: 0..20`"
     if made.get("idle_duration") not in (0, "0", "0s"):
         return f"the fleet {name} keeps idle machines: make it with `idle_duration: 0s`"
+    if made.get("spot_policy") != "auto":
+        # Without a word about it the server takes the fleet for one of machines on demand, and offers no spot machine.
+        return f"the fleet {name} has not both spot machines and those on demand: make it with `spot_policy: auto`"
     return ""

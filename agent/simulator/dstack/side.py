@@ -14,6 +14,7 @@ from agent.simulator import control_fields
 from agent.simulator.dstack import truth
 from agent.simulator.dstack.http.api import DstackApi
 from agent.simulator.dstack.http.routes import Surface
+from agent.simulator.dstack.world import FLEET_CONFIGURATION as FLEET
 from agent.simulator.dstack.world import World
 from agent.simulator.http_wire import Asked
 from agent.simulator.simulated_clock import Clock
@@ -81,7 +82,7 @@ class Side(ServedMarket):
                 kept = [str(name) for name in fields.get("names", ())]
                 self.world.fleets = {name: made for name, made in self.world.fleets.items() if name in kept}
                 for name in kept:
-                    self.world.make_fleet({"type": "fleet", "name": name, "nodes": {"min": 0}, "idle_duration": 0})
+                    self.world.make_fleet({**FLEET, "name": name})
             case _:
                 return None
         return fields

@@ -25,6 +25,13 @@ from agent.simulator.market_model import Charge, Container, Refusal
 FIRST_NUMBER = 70_000_001  # apart from the numbers of the other markets
 FIRST_MACHINE = 17_000_001
 FLEET = "gpubid"
+FLEET_CONFIGURATION = {
+    "type": "fleet",
+    "name": FLEET,
+    "nodes": {"min": 0, "max": 20},
+    "idle_duration": 0,
+    "spot_policy": "auto",
+}
 _HOUR = 3600.0
 
 
@@ -57,7 +64,7 @@ class World:
         self.kinds = list(kinds())
         self.backends = sorted({kind.backend for kind in self.kinds})
         self.fleets: dict[str, dict[str, Any]] = {}
-        self.make_fleet({"type": "fleet", "name": FLEET, "nodes": {"min": 0, "max": 20}, "idle_duration": 0})
+        self.make_fleet(FLEET_CONFIGURATION)
         self.runs: dict[str, Run] = {}
         self.machines: dict[int, Machine] = {}
         self.hosts = self.machines
@@ -104,8 +111,10 @@ class World:
     # --- the renter's calls ------------------------------------------------------------------------------------------
     def make_fleet(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """Make a fleet, or change that of the name."""
-        made = {"uuid": self._uuid(self._ids), "created": self.now, "configuration": dict(configuration)}
-        return self.fleets.setdefault(str(configuration.get("name")), made)
+        made = {"uuid": self._uuid(self._ids), "created": self.now}
+        fleet = self.fleets.setdefault(str(configuration.get("name")), made)
+        fleet["configuration"] = dict(configuration)
+        return fleet
 
     def submit(self, spec: Mapping[str, Any], name: str) -> Run:
         """Take an order, or raise Refused; its machine is looked for afterwards."""
@@ -315,8 +324,11 @@ class World:
             and kind.cents / 100 <= most
             and order.get("spot_policy", "on-demand") in ("auto", "spot" if kind.is_spot else "on-demand")
         ]
-        is_there = _fleet_of(order) in self.fleets
-        return sorted(found if is_there else [], key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))
+        fleet = self.fleets.get(_fleet_of(order))
+        # A fleet is of machines on demand alone unless it says otherwise, and an order cannot widen it.
+        policy = fleet["configuration"].get("spot_policy") or "on-demand" if fleet is not None else ""
+        of_fleet = [kind for kind in found if policy in {"auto", "spot" if kind.is_spot else "on-demand"}]
+        return sorted(of_fleet, key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))
 
     def _chosen(self, order: Mapping[str, Any]) -> Kind | None:
         return next((kind for kind in self.offered(order) if self.free(kind)), None)

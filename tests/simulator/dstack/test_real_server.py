@@ -38,7 +38,7 @@ OFFERED = msgspec.structs.replace(
 )
 ORDER = Terms(Tenure.ON_DEMAND, None, 16.0, "ubuntu:22.04", command="sleep 5")
 CLOUDS = Path(__file__).parents[3] / "deploy" / "handbook" / "clouds.toml"
-MADE = {"type": "fleet", "name": FLEET, "nodes": {"min": 0, "max": 20}, "idle_duration": 0}
+MADE = {"type": "fleet", "name": FLEET, "nodes": {"min": 0, "max": 20}, "idle_duration": 0, "spot_policy": "auto"}
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +91,17 @@ async def test_a_missing_fleet_is_named_and_the_printed_file_makes_it(server: Se
         ("name", "not-yet"),
         ("nodes", "0..20"),
         ("idle_duration", "0s"),
+        ("spot_policy", "auto"),
     ]
-    spec = {
-        "configuration": {"type": "fleet", "name": "not-yet", "nodes": "0..20", "idle_duration": "0s"},
-        "profile": {"name": "default"},
-    }
-    plan = {"spec": spec, "current_resource": None}
+    bare = {"type": "fleet", "name": "not-yet", "nodes": "0..20", "idle_duration": "0s"}
+    spec = {"configuration": bare, "profile": {"name": "default"}}
+    plan: dict[str, Any] = {"spec": spec, "current_resource": None}
     assert server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})[0] == 200
+    assert "make it with `spot_policy: auto`" in await made.fleet_problem()
+    status, before = server.post("/api/project/main/fleets/get", {"name": "not-yet"})
+    plan = {"spec": {**spec, "configuration": {**bare, "spot_policy": "auto"}}, "current_resource": before}
+    status, said = server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})
+    assert status == 200, said
     assert await made.fleet_problem() == ""
     await made.close()
 

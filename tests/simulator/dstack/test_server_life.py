@@ -7,7 +7,7 @@ import pytest
 from agent.simulator.climate import Climate
 from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.model import Refused, Run
-from agent.simulator.dstack.world import FLEET, World
+from agent.simulator.dstack.world import FLEET, FLEET_CONFIGURATION, World
 from agent.simulator.market_model import Container
 from tests.support.market import START, STILL
 
@@ -127,3 +127,12 @@ def test_a_silent_machine_goes_on_and_a_dead_one_is_noticed() -> None:
     server.advance_to(START + 4 * HOUR)
     assert (run.status, run.reason) == ("failed", "instance_unreachable")
     assert server.charged_total() == pytest.approx(charged)
+
+
+@pytest.mark.parametrize(
+    ("policy", "seen"), [(None, {False}), ("on-demand", {False}), ("spot", {True}), ("auto", {False, True})]
+)
+def test_a_fleet_offers_only_the_machines_of_its_spot_policy(policy: str | None, seen: set[bool]) -> None:
+    made = world()
+    made.make_fleet({**FLEET_CONFIGURATION, "spot_policy": policy})
+    assert {kind.is_spot for kind in made.offered({"fleets": [FLEET], "spot_policy": "auto"})} == seen
