@@ -67,6 +67,8 @@ class Funnel:
     @property
     def sentence(self) -> str:
         """The funnel in one sentence."""
+        if not self.rows:
+            return f"the search at {self.sampled_at:%H:%M} UTC found no offer at all"
         counts = ", ".join(f"{step.left} {step.wanted}" for step in self.steps)
         sample = f"of {self.rows} offers sampled at {self.sampled_at:%H:%M} UTC, {counts or f'all {self.fits} fit'}"
         otherwise = "" if self.fits else " that fits otherwise"

@@ -60,6 +60,7 @@ def test_an_empty_sample_says_so() -> None:
     found = made()
     assert (found.rows, found.fits, found.steps, found.cheapest) == (0, 0, (), None)
     assert dropped() is None
+    assert found.sentence == f"the search at {AT:%H:%M} UTC found no offer at all"
 
 
 def test_a_funnel_in_one_sentence() -> None:
