@@ -53,7 +53,7 @@ def test_the_order_in_which_days_are_scored_changes_nothing(tmp_path: Path) -> N
 def test_the_first_day_has_the_first_worth_of_the_law(tmp_path: Path) -> None:
     problem = AvailabilityProblem(write(tmp_path / "one"))
     dial = problem._dial(HedgedParams(keep_warm=True, target=0.99), days(problem)[0])
-    assert dial.worth == pytest.approx(24.0)
+    assert dial.worth == pytest.approx(12.0)
 
 
 def over_days(folder: Path, names: tuple[str, ...] = TARGETS) -> list[tuple[float, float]]:
