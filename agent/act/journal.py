@@ -277,7 +277,7 @@ class Journal:
         if isinstance(decision, Rent):
             if work is None:
                 raise market_errors.Rejected("no_workload", "no workload of that name is configured")
-            label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id))
+            label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id, self._ledger.epoch))
             terms = rent_terms.of(decision, work, self._credential, self.guarded.take(intent.intent_id))
             return await market.rent(decision.offer, terms, label), True
         if isinstance(decision, Rebid):

@@ -108,6 +108,12 @@ class Ledger:
         """Return this daemon as the leader of its fleet; None on a file."""
         return self._lock.leader()
 
+    @property
+    def epoch(self) -> int:
+        """The number of this daemon's epoch; 0 on a file."""
+        leader = self._lock.leader()
+        return 0 if leader is None else leader.epoch
+
     def announce(self, page: str) -> None:
         """Tell the address of this daemon's page to those that stand by."""
         self._lock.announce(page)

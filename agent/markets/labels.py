@@ -1,7 +1,11 @@
 """Fleet, workload, slot and intent <-> the label on an instance. The label separates our instances from others.
 
-A market that allows only short names gets the short text: it has no room for the workload. The workload is then read
-from the ledger by the intent (`observe/short_labels.py`); until it is, it is the empty text, which names no workload.
+Where several daemons share a ledger on a server, the label also says in which epoch the rent was sent. A label without
+an epoch, of a ledger in a file or from before, is read as ever.
+
+A market that allows only short names gets the short text: it has no room for the workload and the epoch. The workload
+is then read from the ledger by the intent (`observe/short_labels.py`); until it is, it is the empty text, which names
+no workload.
 """
 
 import functools
@@ -15,13 +19,15 @@ MAX_SHORT_LABEL = 41
 """The length of the longest short text: that of a slot with four digits."""
 _LABEL = re.compile(
     r"gpubid:(?P<fleet>[0-9a-f]{12}):(?P<workload>[A-Za-z0-9._-]{1,64}):(?P<slot>\d{1,4}):(?P<intent>[0-9a-f]{16})"
+    r"(?::e(?P<epoch>[1-9]\d{0,17}))?"
 )
 _SHORT = re.compile(r"gpubid-(?P<fleet>[0-9a-f]{12})-(?P<slot>[0-9]{1,4})-(?P<intent>[0-9a-f]{16})")
 
 
 def text(label: Label) -> str:
     """Return the label's text, at most `MAX_LABEL` characters."""
-    return f"gpubid:{label.fleet_id}:{label.slot.workload}:{label.slot.index}:{label.intent_id}"
+    epoch = f":e{label.epoch}" if label.epoch else ""
+    return f"gpubid:{label.fleet_id}:{label.slot.workload}:{label.slot.index}:{label.intent_id}{epoch}"
 
 
 def short_text(label: Label) -> str:
@@ -37,6 +43,7 @@ def parse(written: str) -> Label | None:
     """
     match = _LABEL.fullmatch(written)
     if match is not None:
-        return Label(match["fleet"], Slot(match["workload"], int(match["slot"])), match["intent"])
+        slot = Slot(match["workload"], int(match["slot"]))
+        return Label(match["fleet"], slot, match["intent"], int(match["epoch"] or 0))
     match = _SHORT.fullmatch(written)
     return None if match is None else Label(match["fleet"], Slot("", int(match["slot"])), match["intent"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent.markets import labels
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import postgres
 from tests.support.boxes import pair, until_led, until_standing_by
@@ -41,14 +42,20 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
             assert ran.code == 1
             assert re.search(r"stands by; \S+ \(http://127.0.0.1:\d+\) leads since .* give the command on", ran.err)
 
-            fleet, status = await two.gpubid(0, "fleet"), await two.gpubid(0, "status")
-            for ran in (fleet, status):
-                assert re.search(r"leader: \S+ \(http\S+\) leads since .* UTC; its last beat is [0-9]+ s old", ran.out)
-            assert status.code == 0, "that somebody leads is no problem"
+            fleet, summary = await two.gpubid(0, "fleet"), await two.gpubid(0, "status")
+            for shown in (fleet, summary):
+                assert re.search(
+                    r"leader: \S+ \(http\S+\) leads since .* UTC; its last beat is [0-9]+ s old", shown.out
+                )
+            assert summary.code == 0, "that somebody leads is no problem"
             page, metrics = await first.page("/"), await first.page()
             assert re.search(r"leads since .* its last beat is \d+ s old", page)
             assert "gpubid_leads 1.0" in metrics
             assert json.loads(await first.page("/healthz"))["role"] == "leader"
+            (contract,) = await two.live()
+            parsed = labels.parse(contract["label"])
+            assert parsed is not None
+            assert parsed.epoch == 1
             first.process.send_signal(signal.SIGKILL)
             await first.ended()
             await until_led(second)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
 from tests.support.losses import losses, seeds
+from tests.support.witness import intent_id
 from tests.support.world import FLEET, Rehearsed, play, work
 
 
@@ -26,8 +27,7 @@ def test_stopping_releases_nothing(seed: int, cycles: int, loss: dict[str, Any] 
         assert rate == money.total_rate(lease.billing_rate for lease in leases)
         known = {lease.instance_id for lease in leases} | {each.intent_id for each in world.open_intents()}
         for contract in live:
-            intent_id = (contract.label or "").rsplit(":", 1)[-1]
-            assert known & {str(contract.contract_id), intent_id}, "it bills and is not told of"
+            assert known & {str(contract.contract_id), intent_id(contract)}, "it bills and is not told of"
         await world.close()
         world.clock.advance(600)
         world.market.advance_to(world.clock.time())

@@ -215,6 +215,7 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
+            f"{f', in epoch {label.epoch}' if label.epoch else ''}"
         )
         # It bills our account, so it is counted. The other daemon or a person must end it.
         return InstanceFound(row, "second_daemon", msgspec.structs.replace(lease, is_held=True), sentence)
