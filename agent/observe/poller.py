@@ -109,9 +109,7 @@ class Poller:
             self._failed(error)
         else:
             self._recovered()
-        not_sold = self.market.not_sold()
-        if not_sold != self.view.not_sold:
-            self.view = msgspec.structs.replace(self.view, not_sold=dict(not_sold))
+        self._see_tenures()
         return self.view
 
     async def sight(self, targets: Sequence[Target]) -> MarketView:
@@ -182,7 +180,15 @@ class Poller:
         self.seen_offers = tuple(fresh)
         self._keep(fresh)
         await self._sample([need.workload for need in needs if need.workload.may_use(self.market.name)])
+        # A search may be the first to show that something is not sold. `gpubid explain` runs one pass alone.
+        self._see_tenures()
         return self.view
+
+    def _see_tenures(self) -> None:
+        """Take in which tenures the market does not sell, and why."""
+        not_sold = self.market.not_sold()
+        if not_sold != self.view.not_sold:
+            self.view = msgspec.structs.replace(self.view, not_sold=dict(not_sold))
 
     async def _sample(self, lacking: Sequence[Workload]) -> None:
         """Ask now and then for any offers, for workloads that lack something: the answer shows why nothing fits."""

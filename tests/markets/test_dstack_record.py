@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from agent.clock import SteadyClock
+from agent.decide.needs import Need
+from agent.domain.market.tenure import Tenure
 from agent.markets.dstack.vendor_record import RECORD, DstackOptions, findings
+from agent.observe.poller import Poller
 from tests.markets.bench_dstack import dstack_bench
+from tests.support import builders
 
 MINE = DstackOptions(fleet="gpubid", backends=("aws", "lambda"))
 
@@ -37,6 +42,20 @@ async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_
         _, fleet = await findings(bench.market, MINE)
         assert "nodes: 0..20; idle_duration: 0s; spot_policy: auto" in fleet.fix
         assert (await findings(bench.market, DstackOptions()))[0].fix.startswith("write [markets.dstack] backends")
+
+
+async def test_the_first_pass_tells_that_the_fleet_is_missing_and_the_next_one_that_it_is_there() -> None:
+    """`gpubid explain` without a daemon runs one pass."""
+    async with dstack_bench() as bench:
+        await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
+        poller = Poller(bench.market, SteadyClock(bench.clock), "", lambda _: "")
+        need = Need(builders.workload(markets=("dstack",)), ("new",), ())
+        await poller.look()
+        assert "no fleet gpubid" in (await poller.ask([need], [])).not_sold[Tenure.ON_DEMAND]
+        await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": ["gpubid"]})
+        await bench.simulated.advance(300)
+        await poller.look()
+        assert (await poller.ask([need], [])).not_sold == {}
 
 
 def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:
