@@ -22,6 +22,7 @@ from agent.lab.bench.comparison import Score
 from agent.lab.deadline import deadline_baselines
 from agent.lab.traces import walk_forward
 from agent.lab.tuning import number_search, search_space, study, tuned_file
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import postgres
 
 SHIPPED = [pytest.param(one.params, id=name) for name, one in tuning.load().items()]
@@ -77,6 +78,16 @@ def test_every_place_is_a_number_that_the_params_take(place: float) -> None:
     for axis in search_space.axes(Odd()):
         value = axis.value(place)
         assert getattr(search_space.applied(Odd(), {axis.key: value}), axis.key) == value
+
+
+def test_a_number_that_contradicts_another_one_is_not_searched() -> None:
+    plain, aimed = HedgedParams(keep_warm=True), HedgedParams(keep_warm=True, target=0.99)
+    searched = {axis.key for axis in search_space.axes(plain)}
+    assert "short_worth" in searched
+    assert "target" not in searched, "a target is what the operator wants, not a number to search"
+    assert {axis.key for axis in search_space.axes(aimed)} == searched - {"short_worth"}
+    with pytest.raises(ValueError, match="short_worth cannot be searched"):
+        search_space.axes(aimed, ["short_worth"])
 
 
 @pytest.mark.parametrize("shipped", SHIPPED)

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 import annotated_types
+import pydantic
 from pydantic.fields import FieldInfo
 
 from agent.decide.strategy import AUTO, NEVER, Auto, Params, number_type
@@ -85,12 +86,22 @@ def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...
     Raises:
         ValueError: a named key does not exist or cannot be searched, or there is nothing to search.
     """
-    by_key = {key: axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params))}
+    found = (axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params)))
+    by_key = {axis.key: axis for axis in found if _is_free(axis, params)}
     unknown = sorted(set(keys or ()) - by_key.keys())
     if unknown or not by_key:
         can = ", ".join(by_key) or "nothing"
         raise ValueError(f"{', '.join(unknown) or 'these numbers'} cannot be searched; {can} can: what has two bounds")
     return tuple(axis for key, axis in by_key.items() if keys is None or key in keys)
+
+
+def _is_free(axis: Axis, params: Params) -> bool:
+    """Return whether a number may be set beside the others: `short_worth` of `hedged` may not beside a target."""
+    try:
+        applied(params, {axis.key: axis.value(0.5)})
+    except pydantic.ValidationError:
+        return False
+    return True
 
 
 def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str, Value]:
