@@ -109,7 +109,7 @@ def _credit(config: Config, known: Known) -> Iterator[Finding]:
 
 def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]:
     name = problems.dotted(("workloads", work.name))
-    yield from _cards(work, name)
+    yield from _cards(work, name, config)
     yield from _price(work, name, config, known)
     yield from _worth(work, name)
     yield from _volume(work, name)
@@ -170,9 +170,9 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
         yield Finding(f"{name}.guard.endpoint", sentence, "write an address that those instances reach")
 
 
-def _cards(work: Workload, name: str) -> Iterator[Finding]:
+def _cards(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     for model in work.requirements.gpu_models:
-        yield from _unknown_card(f"{name}.gpu", model)
+        yield from _unknown_card(f"{name}.gpu", model, _own_cards(work, config))
     wanted = work.requirements.min_vram_mb
     sizes = [card_memory.GIGABYTES.get(model) for model in work.requirements.gpu_models or card_memory.GIGABYTES]
     if wanted is None or any(size is None or wanted <= size * MB_PER_GB * MB_SLACK for size in sizes):
@@ -182,8 +182,14 @@ def _cards(work: Workload, name: str) -> Iterator[Finding]:
     yield Finding(f"{name}.min_vram_gb", sentence, f"write {most} or less, or accept other cards in gpu")
 
 
-def _unknown_card(key: str, model: GpuModel) -> Iterator[Finding]:
-    if model not in card_memory.GIGABYTES:
+def _own_cards(work: Workload, config: Config) -> frozenset[str]:
+    """Return the names of cards that only a market of this workload uses."""
+    records = (registered_markets.record(each.name) for each in config.markets if work.may_use(each.name))
+    return frozenset(card for record in records for card in record.own_cards)
+
+
+def _unknown_card(key: str, model: GpuModel, own: frozenset[str]) -> Iterator[Finding]:
+    if model not in card_memory.GIGABYTES and model not in own:
         near = difflib.get_close_matches(model, card_memory.GIGABYTES, n=1, cutoff=0.6)
         fix = f'did you mean "{near[0]}"?' if near else "compare the market's own list"
         yield Finding(key, f"gpubid knows no card {problems.shown(model)}", fix)
@@ -258,7 +264,7 @@ def _price(work: Workload, name: str, config: Config, known: Known) -> Iterator[
         yield from _one_price(f"{name}.max_price", work.max_price, others, work, config, known)
     for model, price in work.max_price_by_gpu:
         key = f"{name}.{problems.dotted(('max_price_by_gpu', model))}"
-        yield from _unknown_card(key, model)
+        yield from _unknown_card(key, model, _own_cards(work, config))
         yield from _one_price(key, price, [model], work, config, known)
 
 

@@ -233,6 +233,8 @@ class MarketRecord:
     """Whether the ports of its containers can be reached from outside."""
     asks_pages: bool = False
     """Whether it asks a page of a service itself, and tells whether it answers."""
+    own_cards: frozenset[str] = frozenset()
+    """Names of cards that no other market uses, such as one without a bus."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
     instance_key: InstanceKey | None = None

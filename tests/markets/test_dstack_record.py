@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from agent.clock import SteadyClock
 from agent.decide.needs import Need
 from agent.domain.market.tenure import Tenure
+from agent.markets.dstack import names
 from agent.markets.dstack.vendor_record import RECORD, DstackOptions, findings
 from agent.observe.poller import Poller
 from tests.markets.bench_dstack import dstack_bench
@@ -61,6 +62,18 @@ async def test_the_first_pass_tells_that_the_fleet_is_missing_and_the_next_one_t
 def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:
     assert MINE.model_copy(update={"fleet": "other"}).on_simulated_market().fleet == "gpubid"
     assert RECORD.options is DstackOptions
+
+
+def test_check_knows_the_cards_without_a_bus_where_the_workload_may_run_there_and_nowhere_else(tmp_path: Path) -> None:
+    assert RECORD.own_cards == set(names._SLOWEST)
+    (tmp_path / "key").write_text("made-up")
+    (tmp_path / "key").chmod(0o600)
+    here = ELSEWHERE.replace("[markets.vast]", '[markets.dstack]\nfleet = "gpubid"\nbackends = ["aws"]')
+    for text, is_known in ((here, True), (ELSEWHERE, False)):
+        (tmp_path / "agent.toml").write_text(text.replace('image = "ubuntu"', 'image = "ubuntu"\ngpu = ["A100"]'))
+        command = [sys.executable, "-m", "agent", "check"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ("knows no card" not in ran.stdout + ran.stderr) == is_known, ran.stdout + ran.stderr
 
 
 ELSEWHERE = """\

@@ -127,5 +127,6 @@ RECORD = MarketRecord(
     tells_datacenter=True,
     opens_ports=False,
     asks_pages=True,
+    own_cards=frozenset({"A100", "H100"}),
     keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
 )
