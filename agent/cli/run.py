@@ -92,13 +92,15 @@ def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") ->
 
 async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
     """Stand by until this daemon leads; return its ledger's place, or None if the files are to be read again."""
-    from agent.clock import SystemClock
     from agent.ledger import storage
-    from agent.standby import Standby
-    from agent.telemetry import families
 
     if config.ledger_server is None:
         return storage.of(config.ledger)
+    # Nothing of a standby is imported where the ledger is a file.
+    from agent.clock import SystemClock
+    from agent.standby import Standby
+    from agent.telemetry import families
+
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
     has_won = await Standby(config, campaign, families.registry(), notifier, SystemClock()).run()
     return campaign.storage if has_won else None

@@ -73,8 +73,8 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
         words = ["kill", "--by-label", "--no-wait"]
         assert typed(words, two.places[1], ["y", "n"], key=DEFAULT_KEY)[0] == 1
         assert len(await two.live()) == 1
-        code, shown = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
-        assert code == 0, shown
+        code, printed = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
+        assert code == 0, printed
         assert not await two.live()
 
 
