@@ -18,6 +18,7 @@ from tests.disasters import draw, play, shrink, tell
 from tests.disasters.life import Verdict
 from tests.disasters.sight import Broken
 from tests.disasters.story import Story
+from tests.support import engines
 
 QUIET = 50
 POINTS = 6
@@ -33,8 +34,12 @@ def quietly() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(QUIET))
 
 
-def ready() -> None:
-    """Make a worker process ready. Its imported modules are never garbage, so the collector skips them."""
+def ready(server: str = "") -> None:
+    """Make a worker process ready; its ledgers are in files, or on a server.
+
+    Its imported modules are never garbage, so the collector skips them.
+    """
+    engines.play_on(server)
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 50)
@@ -85,13 +90,20 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, help="keep ledgers here, on disk, instead of in memory")
+    parser.add_argument("--postgresql", action="store_true", help="keep ledgers on a PostgreSQL server of this run")
     parser.add_argument("--shrink", type=int, default=MOST_TOLD, help="how many failing seeds are shrunk and told")
     asked = parser.parse_args()
+    with engines.serving() if asked.postgresql else contextlib.nullcontext("") as server:
+        return _all(asked, server)
+
+
+def _all(asked: argparse.Namespace, server: str) -> int:
+    """Play the seeds that were asked for, with ledgers on a server if there is an address."""
     seeds = range(asked.first, asked.first + asked.seeds)
     began = time.monotonic()
     failed: list[tuple[int, Broken]] = []
     verdicts: list[Verdict] = []
-    with ProcessPoolExecutor(asked.processes, initializer=ready) as pool:
+    with ProcessPoolExecutor(asked.processes, initializer=ready, initargs=(server,)) as pool:
         results = pool.map(lived, seeds, [asked.folder] * len(seeds), chunksize=4)
         for seed, verdict in zip(seeds, results, strict=True):
             verdicts.append(verdict)

@@ -31,7 +31,7 @@ from tests.disasters.points.room import Room
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike
 from tests.disasters.truth import Truth
-from tests.support import loop
+from tests.support import engines, loop
 
 BUSY_SECONDS = 2.0
 CALM_POLL = 290.0
@@ -193,7 +193,9 @@ class Player:
             return
         folder = self.stage.folder / f"second-{self._cycle}"
         stage.copy_template(folder)
-        self._second = await self._be_born(replace(self.config, ledger=folder / "ledger.sqlite"))
+        ledger = folder / "ledger.sqlite"
+        own = replace(self.config, ledger=ledger, ledger_server=engines.server(ledger))
+        self._second = await self._be_born(own)
         self._second_until = self._cycle + cycles
 
     async def _end_second(self) -> None:
@@ -375,12 +377,12 @@ class Player:
 
 def play(story: Story, folder: Path | None = None) -> Verdict:
     """Play a story from nothing; its ledger lies in memory, or in `folder`."""
-    stage.template()
     made = Path(tempfile.mkdtemp(prefix="gpubid-disaster-", dir=folder or stage.place()))
     try:
         stage.copy_template(made)
         return loop.run(lambda on_loop: _played(Player(story, made, on_loop)))
     finally:
+        engines.drop(*(each / "ledger.sqlite" for each in (made, *made.glob("second-*"))))
         shutil.rmtree(made, ignore_errors=True)
 
 

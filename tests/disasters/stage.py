@@ -43,7 +43,7 @@ from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
 from tests.disasters.story import Auctions, Clouds, Guarded, Health, Idle, Story, Work
-from tests.support import loop
+from tests.support import engines, loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
 from tests.support.steered import Simulator
@@ -159,6 +159,7 @@ def config(story: Story, ledger: Path) -> Config:
         workloads=tuple(workload(work, story.auctions) for work in story.works),
         poll=dt.timedelta(seconds=story.poll),
         ledger=ledger,
+        ledger_server=engines.server(ledger),
         listen=Listen("127.0.0.1", 0),
         strategies=None,
     )
@@ -266,5 +267,8 @@ def place() -> Path | None:
 
 
 def copy_template(folder: Path) -> None:
-    """Put a new ledger of our fleet into a folder."""
+    """Put a new ledger of our fleet into a folder. On a server the daemon makes its own schema."""
+    if engines.server(folder) is not None:
+        folder.mkdir(exist_ok=True)
+        return
     shutil.copytree(template(), folder, dirs_exist_ok=True)

@@ -1,13 +1,14 @@
-"""Two hundred fixed seeds hold: fifty in CI, the others with `make nightly`."""
+"""Two hundred fixed seeds hold: fifty in CI, the others with `make nightly`; in CI a few on PostgreSQL too."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.support import launch
+from tests.support import launch, postgres
 
 SEEDS, IN_CI, PART = 200, 50, 25
+ON_SERVER = 2
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,9 +18,22 @@ ROOT = Path(__file__).parents[2]
 )
 async def test_two_hundred_seeds_hold(first: int) -> None:
     """Each part is a program of its own, so that workers share them."""
-    words = ["--seeds", str(PART), "--first", str(first), "--processes", "1", "--shrink", "2"]
-    played = await launch.start("tests.disasters", *words, folder=ROOT, environment=dict(os.environ))
+    await hold(PART, "--first", str(first), "--processes", "1", "--shrink", "2")
+
+
+@pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+@pytest.mark.long(30)
+async def test_seeds_hold_with_the_ledger_on_postgresql() -> None:
+    """A night plays more of them (`tests/night/parts.py`)."""
+    pytest.importorskip("psycopg")
+    await hold(ON_SERVER, "--postgresql", "--processes", "1", "--shrink", "1")
+
+
+async def hold(seeds: int, *words: str) -> None:
+    """Play so many seeds as a program, and insist that all of them hold."""
+    whole = ("--seeds", str(seeds), *words)
+    played = await launch.start("tests.disasters", *whole, folder=ROOT, environment=dict(os.environ))
     out, err = ((each.decode()) for each in await played.communicate())
     assert played.returncode == 0, out + err
-    assert f"{PART} seeds" in out
+    assert f"{seeds} seeds" in out
     assert "0 failed" in out

@@ -11,7 +11,7 @@ AT_NIGHT = (*FORKED, "nightly")
 IN_CI = (*FORKED, "not nightly and not guest")
 COLD = ("cli", "crash", "daemon", "ledger", "simulator", "stories")
 SERVED = ("tests/ledger", "tests/rules", "tests/crash", "tests/scenarios")
-SEEDS, ON_DISK = 10_000, 300
+SEEDS, ON_DISK, ON_SERVER = 10_000, 300, 60
 DISK = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - a disk, where /tmp may be memory
 _MUTANTS = """\
 timeout --signal INT {seconds} .venv/bin/mutmut run >/dev/null 2>&1 || [ $? = 124 ]
@@ -37,7 +37,14 @@ def parts(first: int, mutant_seconds: int) -> tuple[Part, ...]:
         Part("guest", (("make", "deploy-test"),)),
         Part("rules", ((*IN_CI, "tests/rules"),), {"GPUBID_EXAMPLES": "25", "GPUBID_WIRED": "1"}),
         Part("scenarios", ((*IN_CI, "tests/scenarios", "tests/daemon", "tests/act"),), {"GPUBID_WIRED": "1"}),
-        Part("ledgers", ((*IN_CI, *SERVED, "-k", "postgresql"),), {"GPUBID_ENGINES": "both", "GPUBID_EXAMPLES": "5"}),
+        Part(
+            "ledgers",
+            (
+                (*IN_CI, *SERVED, "-k", "postgresql"),
+                (*disasters, str(ON_SERVER), "--first", str(first), "--postgresql"),
+            ),
+            {"GPUBID_ENGINES": "both", "GPUBID_EXAMPLES": "5"},
+        ),
         Part("cold", ((*IN_CI, *(f"tests/{each}" for each in COLD)),), {"GPUBID_COLD": "1"}),
         Part("storm", ((python, "-m", "tests.storm", "--seed", str(first // 10_000 % 366)),)),
         Part("mutants", (("sh", "-euc", _MUTANTS.format(seconds=mutant_seconds)),)),

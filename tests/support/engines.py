@@ -41,6 +41,13 @@ def database() -> Iterator[str]:
     """Return the address of a database whose role may create schemas and is no superuser."""
     if not postgres.is_here():
         pytest.skip("PostgreSQL is not installed (make tools)")
+    with serving() as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[str]:
+    """Start a server, and yield the address of a database for the role of the daemon."""
     with postgres.serving() as server:
         make_role(server.url)
         yield role_url(server.url)
@@ -106,6 +113,44 @@ def rows(path: Path, query: str, *parameters: str, on: ServerAddress | None = No
             return ledger.execute(query, parameters).fetchall()
     with _connected(address) as raw:
         return raw.execute(query.replace("?", "%s").encode(), parameters).fetchall()
+
+
+class Reading:
+    """A connection to the committed rows of one ledger, which is kept."""
+
+    def __init__(self, path: Path) -> None:
+        address = server(path)
+        self._is_served = address is not None
+        self._raw: Any
+        if address is None:
+            self._raw = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+            return
+        from agent.ledger.server import session
+
+        self._raw = session.connect(address, "", reads=True)
+
+    def rows(self, query: str, *parameters: str) -> list[Any]:
+        """Return the rows of a query in SQLite's words."""
+        if self._is_served:
+            query = query.replace("%", "%%").replace("?", "%s")
+        return list(self._raw.execute(query, parameters).fetchall())
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._raw.close()
+
+
+def play_on(url: str) -> None:
+    """Let every ledger of this process be on a server, or in files if the address is empty."""
+    global _server  # noqa: PLW0603 - as in `engine`
+    _server = url
+
+
+def drop(*paths: Path) -> None:
+    """Remove the schemas of these ledgers, if they are on a server."""
+    for address in filter(None, map(server, paths)):
+        with _connected(address) as raw:
+            raw.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE'.encode())
 
 
 def execute(path: Path, *statements: str) -> None:

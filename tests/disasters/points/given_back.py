@@ -23,7 +23,7 @@ STARTS = frozenset({"resume", "rebid"})
 """Orders that may start what is stopped; the metering before them came first."""
 METERED_SECONDS = 360.0
 """The last metering of a lease may be so long before the last look at it."""
-_PAUSED = "SELECT 1 FROM leases WHERE market = ? AND instance_id = ? AND paused_by_us"
+_PAUSED = "SELECT 1 FROM leases WHERE market = ? AND instance_id = ? AND paused_by_us = 1"
 _NOT_OF_THE_MARKET = frozenset({None, StopCause.USER, StopCause.UNDERBID})
 """After these the contract does not bid for its GPU."""
 

@@ -13,7 +13,6 @@ from agent.decide.accounting import meter
 from agent.decide.reconcile import ownership
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
-from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.simulator.mithril.model import Bid
 from tests.disasters.clouds.ended_machines import EndedMachines
@@ -33,6 +32,7 @@ from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
+from tests.support import engines
 
 CENT = 0.01
 UNWRITTEN_SECONDS = 60.0
@@ -352,7 +352,7 @@ class Money:
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
         """Yield what `gpubid ledger verify` finds."""
         self.verified += 1
-        found = ledger_check.verify(ledger)
+        found = engines.place(ledger).verify()
         if not found.is_sound:
             yield Broken(4, cycle, f"ledger verify: {(*found.findings, *found.inconsistencies)[0]}")
 
