@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.hold import Word
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Workload, WorkloadKind
@@ -22,7 +22,7 @@ def sweep(slots: int, *environment: tuple[str, str], **changes: Any) -> Workload
 
 def marks(world: Rehearsed, word: Word) -> set[str]:
     known = world.app.ledger.recollection(world.clock.now())
-    return {each.target.spoken for each in known.holds if isinstance(each, OperatorHold) and each.word is word}
+    return {each.target.spoken for each in known.holds if each.word is word}
 
 
 def said(world: Rehearsed) -> str:
