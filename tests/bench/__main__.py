@@ -11,6 +11,7 @@ from tests.bench import (
     daemon,
     guard_upload,
     lab,
+    ledgers,
     page,
     planning,
     rehearsal,
@@ -34,6 +35,7 @@ def main() -> int:
         asyncio.run(daemon.measure()),
         asyncio.run(cockpit.measure()),
         unused_market.measure(),
+        ledgers.measure(),
         guard_upload.measure(),
     ]
     return 0 if all(verdicts) else 1
