@@ -93,8 +93,8 @@ def _insert(table: sa.Table) -> sqlite.Insert:
 
 
 def with_largest(
-    query: "sa.Select[Any]", column: "sa.Column[Any]", *, by: "Sequence[sa.Column[Any]]"
-) -> "sa.Select[Any]":
+    query: "sa.Select[*tuple[Any, ...]]", column: "sa.Column[Any]", *, by: "Sequence[sa.Column[Any]]"
+) -> "sa.Select[*tuple[Any, ...]]":
     """Return the query for the rows of `query` with the largest value of a column in each group, and that value."""
     place = sa.func.row_number().over(partition_by=list(by), order_by=column.desc()).label("place")
     placed = query.add_columns(column, place).subquery()

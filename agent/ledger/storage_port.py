@@ -23,21 +23,26 @@ class Held(Protocol):
 
     def lost(self) -> "LedgerError | None":
         """Return why this process cannot show that it still has the right, or None while it can."""
+        ...
 
     def permit(self, *, is_paying: bool) -> Callable[[], str]:
         """Return a function to be asked before the first byte of what is now recorded as sent.
 
         It returns why the request must not leave, or an empty text.
         """
+        ...
 
     def leader(self) -> "Leader | None":
         """Return this process as the leader of its fleet; None on a file, where there is no other."""
+        ...
 
     def announce(self, page: str) -> None:
         """Tell the address of this process's page to those that stand by."""
+        ...
 
     def release(self) -> None:
         """Give it up."""
+        ...
 
 
 class Storage(Protocol):
@@ -50,9 +55,11 @@ class Storage(Protocol):
     @property
     def shown(self) -> str:
         """The place for messages."""
+        ...
 
     def is_missing(self) -> bool:
         """Return whether it is certain that there is nothing. A server answers that itself, when it is asked."""
+        ...
 
     def lock(self) -> Held:
         """Take the right to write.
@@ -60,6 +67,7 @@ class Storage(Protocol):
         Raises:
             LedgerError: LOCKED, UNWRITABLE.
         """
+        ...
 
     def prepare(self) -> None:
         """Create the tables or bring them to the present schema, while the right to write is held.
@@ -67,9 +75,11 @@ class Storage(Protocol):
         Raises:
             LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
         """
+        ...
 
     def link(self, mode: str) -> "Link":
         """Return a way to the tables; mode is ro, or rw while the right to write is held."""
+        ...
 
     def check_readable(self) -> None:
         """Refuse what a reader cannot read.
@@ -77,15 +87,19 @@ class Storage(Protocol):
         Raises:
             LedgerError: MISSING, UNREADABLE, CORRUPT, OLDER_SCHEMA, NEWER_SCHEMA, UNRELEASED_SCHEMA.
         """
+        ...
 
     def keep_room(self) -> bool:
         """Make sure that room is kept for the last records; return whether there is room."""
+        ...
 
     def free_room(self) -> None:
         """Free the kept room."""
+        ...
 
     def size_bytes(self) -> int:
         """Return the size of the tables on this machine."""
+        ...
 
     def copy(self, to: Path) -> None:
         """Copy the ledger to a file of SQLite that does not exist yet, and check the copy.
@@ -93,15 +107,18 @@ class Storage(Protocol):
         Raises:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
         """
+        ...
 
     def finish_copy(self, link: "sa.Connection") -> None:
         """Let rows be numbered after those that were just copied, in the open transaction."""
+        ...
 
     def standby_danger(self, link: "sa.Connection") -> str:
         """Return why a standby could take over without a committed order, and the command that ends that; or nothing.
 
         `link` is of the session that writes.
         """
+        ...
 
     def put_aside(self, at: "datetime") -> None:
         """Rename the tables; the new name contains the instant. The right to write is held.
@@ -109,6 +126,8 @@ class Storage(Protocol):
         Raises:
             LedgerError: UNWRITABLE.
         """
+        ...
 
     def verify(self) -> "Verification":
         """Return the check of the tables and of the rules between their rows."""
+        ...

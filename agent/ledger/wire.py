@@ -25,10 +25,12 @@ class Link(Protocol):
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """The driver's own errors."""
+        ...
 
     @property
     def probe(self) -> sa.Executable:
         """A query that reads something, to learn at once whether the tables can be reached."""
+        ...
 
     def connect(self) -> sa.Connection:
         """Return a connection that leaves transactions to its user.
@@ -36,27 +38,35 @@ class Link(Protocol):
         Raises:
             LedgerError: this process may not write any more.
         """
+        ...
 
     def begin(self, raw: Any) -> None:  # noqa: ANN401 - the driver's own connection
         """Begin a transaction."""
+        ...
 
     def commit(self, raw: Any, *, reads: bool) -> None:  # noqa: ANN401 - as above
         """Commit it, or raise if it is not certain that it is durable; `reads` says that nothing was written."""
+        ...
 
     def rollback(self, raw: Any) -> None:  # noqa: ANN401 - as above
         """Drop it. A connection that is gone has dropped it already."""
+        ...
 
     def in_our_words(self, error: Exception) -> LedgerError:
         """Return the ledger's error for an error of the driver or of SQLAlchemy."""
+        ...
 
     def is_lost(self, error: LedgerError) -> bool:
         """Return whether the connection must be dropped after an error, and made again."""
+        ...
 
     def sever(self) -> None:
         """End a transaction that takes too long, from another thread; nothing is ever cancelled at the server."""
+        ...
 
     def dispose(self) -> None:
         """Forget the engine."""
+        ...
 
 
 async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda: None) -> T:
