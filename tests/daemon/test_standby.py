@@ -67,6 +67,9 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
                 assert await second.stop() == 0, "whoever stops its leader hands over"
                 await until_led(again)
                 assert (await two.until_running(0))["lease"] == lease["lease"]
+                ran = await two.gpubid(1, "kill", "--yes")
+                assert (ran.code, "stop that daemon first; nothing was ended" in ran.err) == (1, True), ran.err
+                assert len(await two.live()) == 1, "a box without a daemon ends nothing behind the leader's back"
         assert await two.rents() == 1
         ran = await two.gpubid(1, "kill", "--by-label", "--yes")
         assert (ran.code, await two.market.billing() != []) == (2, True), "only a person at a terminal"

@@ -189,7 +189,7 @@ def _here(
     *,
     wait: bool,
 ) -> Answer:
-    from agent.ledger.ledger_errors import LedgerError
+    from agent.ledger.ledger_errors import Code, LedgerError
     from agent.systemd import CredentialError
 
     try:
@@ -201,6 +201,10 @@ def _here(
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
         return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
     except LedgerError as error:
+        if config.ledger_server is not None and error.code is Code.LOCKED:
+            # The leader would rent again what ends behind its back.
+            hint = "nothing was ended; `gpubid kill --by-label` ends instances without that daemon"
+            exits.refused(LedgerError(error.code, f"{error.sentence}; {hint}"))
         if error.code in kill_by_label.UNUSABLE:
             return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
         exits.refused(error)

@@ -165,6 +165,8 @@ def end(raw: "psycopg.Connection[Any]", process: int) -> None:
 def _in_use(raw: "psycopg.Connection[Any]", address: ServerAddress, lock: str) -> str:
     found = holder(raw, address.schema, lock)
     who = "another session" if found is None else f"session {found.process} of {found.client or 'the same machine'}"
+    if lock == LEADER:
+        return f"{address.shown} is led by a daemon, {who}: give the order on its box, or stop that daemon first"
     return f"{address.shown} is in use by {who}: stop that daemon first, or use another [ledger] schema for this one"
 
 
