@@ -140,8 +140,8 @@ MONEY = {
     "dollars_per_hour": BIG, "hour_cap_dollars": BIG, "runway_hours": 3.0, "runway_ends": "day cap",
 }  # fmt: skip
 FLEET = {
-    "as_of": "2026-11-20T12:00:00.123456+00:00", "running": 1, "wanted": 1, "alerts": [], "slots": [SLOT],
-    "money": MONEY,
+    "as_of": "2026-11-20T12:00:00.123456+00:00", "running": 1, "wanted": 1, "alerts": [], "notes": [],
+    "slots": [SLOT], "money": MONEY,
 }  # fmt: skip
 POOL = {
     "pool": f"vast/{HOST}/RTX 4090", "is_there": True, "since": "2026-11-20T12:00:00+00:00", "is_begun": False,
