@@ -11,7 +11,7 @@ import pytest
 from agent.markets import labels
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import postgres
-from tests.support.boxes import pair, until_led, until_standing_by
+from tests.support.boxes import Pair, pair, until_led, until_standing_by
 from tests.support.engines import database
 from tests.support.terminal import typed
 
@@ -67,9 +67,7 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
                 assert await second.stop() == 0, "whoever stops its leader hands over"
                 await until_led(again)
                 assert (await two.until_running(0))["lease"] == lease["lease"]
-                ran = await two.gpubid(1, "kill", "--yes")
-                assert (ran.code, "stop that daemon first; nothing was ended" in ran.err) == (1, True), ran.err
-                assert len(await two.live()) == 1, "a box without a daemon ends nothing behind the leader's back"
+                await _ends_nothing_behind_the_leader(two)
         assert await two.rents() == 1
         ran = await two.gpubid(1, "kill", "--by-label", "--yes")
         assert (ran.code, await two.market.billing() != []) == (2, True), "only a person at a terminal"
@@ -79,6 +77,13 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
         code, printed = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
         assert code == 0, printed
         assert not await two.live()
+
+
+async def _ends_nothing_behind_the_leader(two: Pair) -> None:
+    """A box without a daemon refuses a kill while the other one leads."""
+    ran = await two.gpubid(1, "kill", "--yes")
+    assert (ran.code, "stop that daemon first; nothing was ended" in ran.err) == (1, True), ran.err
+    assert len(await two.live()) == 1
 
 
 @pytest.mark.nightly
