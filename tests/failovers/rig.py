@@ -37,10 +37,10 @@ checkpoint = { at = "remote" }
 """
 """Its image loads for so long that a raised bid is cheaper than another host. On-demand costs more than its price."""
 PATIENCE_SECONDS = 110.0
-SETTLED_SECONDS, OUTBID_SECONDS = 2.0, 30.0
+SETTLED_SECONDS, OUTBID_SECONDS, RESUMED_SECONDS = 2.0, 30.0, 40.0
+"""How long an order, a rival and a resume may take to have their effect. A second is half a minute of the market."""
 TAKEN_BACK_SECONDS = 12.0
 """How long the server's death may leave open who leads: beats every two seconds, looks every second."""
-"""How long an order, and a rival, may take to have their effect: one and fifteen minutes of the market."""
 
 
 class Unprovoked(AssertionError):
@@ -147,7 +147,7 @@ class Rig:
         if kind == "pause":
             await self._until(lambda shown: not shown["in_doubt"], "that the pause is settled")
         if kind in {"pause", "resume"}:
-            await self._say("resume", "train")
+            await self._run_again()
         await self._until(_is_whole, f"that everything runs after {kind}")
         live = [row for row in (await self.pair.market.truth())["contracts"] if row["ended"] is None]
         shown = await self._fleet()
@@ -155,6 +155,14 @@ class Rig:
         leases = sorted(str(each["instance"]) for each in shown["leases"] if each["state"] != "ended")
         assert ours == leases, f"the market has {ours}, the ledger {leases}"
         await self._note()
+
+    async def _run_again(self) -> None:
+        """Resume what was paused. Its host may be taken meanwhile, and worth waiting for: then a person lets it go."""
+        await self._say("resume", "train")
+        try:
+            await self._until(_is_whole, "that the paused lease runs again", RESUMED_SECONDS)
+        except AssertionError:
+            await self._say("release", TRAIN)
 
     async def _provoke(self, kind: str) -> None:
         """Do what makes the leader write a request of this kind, until it dies on the way.
@@ -223,8 +231,10 @@ class Rig:
         ):
             return await reply.json()
 
-    async def _until(self, is_so: Callable[[dict[str, Any]], bool], what: str) -> None:
-        deadline, shown = time.monotonic() + PATIENCE_SECONDS, {}
+    async def _until(
+        self, is_so: Callable[[dict[str, Any]], bool], what: str, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        deadline, shown = time.monotonic() + patience_seconds, {}
         while time.monotonic() < deadline:
             with contextlib.suppress(aiohttp.ClientError):
                 shown = await self._fleet()
