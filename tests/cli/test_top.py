@@ -232,6 +232,17 @@ async def test_text_of_a_market_is_shown_and_never_markup(tmp_path: Path) -> Non
             assert HOSTILE in await seen(pilot, "taken")
 
 
+async def test_a_message_about_a_row_may_come_after_the_end(tmp_path: Path) -> None:
+    """A slow terminal handled one when the screen was gone, and the program ended with a traceback."""
+    async with served(tmp_path) as page:
+        top = Top(FeedClient(page.socket))
+        async with top.run_test(size=SIZE) as pilot:
+            await seen(pilot, "train/0")
+        assert not top.screen_stack
+        top.on_data_table_row_highlighted()
+        top.action_order("drain")
+
+
 async def test_the_first_line_says_that_the_daemon_is_gone_and_since_when(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

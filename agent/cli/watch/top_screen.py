@@ -160,7 +160,11 @@ class Top(App[None]):
 
     def _show_slots(self) -> None:
         """Fill the table again, and keep the selected row."""
-        table = self.screen_stack[0].query_one("#slots", DataTable)
+        for screen in self.screen_stack[:1]:
+            for table in screen.query("#slots").results(DataTable):
+                self._fill(table)
+
+    def _fill(self, table: DataTable[Text]) -> None:
         row = table.cursor_row
         columns, rows = top_text.table(self._fleet, self.size.width)
         table.clear(columns=True)
@@ -186,8 +190,11 @@ class Top(App[None]):
 
     def _selected(self) -> top_rows.Row:
         rows = top_rows.of(self._fleet) if self._fleet else []
-        number = self.screen_stack[0].query_one("#slots", DataTable).cursor_row
-        return rows[number] if 0 <= number < len(rows) else ()
+        # A message about a row may still come at the end, when the screen is gone.
+        for screen in self.screen_stack[:1]:
+            for table in screen.query("#slots").results(DataTable):
+                return rows[table.cursor_row] if 0 <= table.cursor_row < len(rows) else ()
+        return ()
 
     def action_order(self, verb: str) -> None:
         """Ask about an order for the selected slot, or for the selected lease if it has no slot."""
