@@ -37,18 +37,22 @@ def server() -> Iterator[str]:
 
 
 async def play(number: int) -> dict[str, Any]:
-    """Play one round, and return its gaps and its mistakes; `unprovoked` is a case that the market did not allow."""
-    played: dict[str, Any] = {"gaps": [], "wrong": [], "unprovoked": []}
+    """Play one round, and return its gaps and its mistakes.
+
+    `alone` counts the leaders that died before another stood by; `unprovoked` is a case that the market did not allow.
+    """
+    played: dict[str, Any] = {"gaps": [], "alone": 0, "wrong": [], "unprovoked": []}
     with server() as url, tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
         async with rig(Path(place), url, seed=number + 1) as made:
             for step, kind in ROUNDS[number % len(ROUNDS)]:
                 try:
-                    await made.fail(step, kind)
+                    gap = await made.fail(step, kind)
                 except Unprovoked as error:
                     played["unprovoked"].append(str(error))
                     break
-                print(f"round {number}: {step}:{kind}, gap {made.gaps[-1]:.2f} s", flush=True)
-            played["gaps"] = made.gaps
+                played["gaps"] += [] if gap is None else [gap]
+                played["alone"] += gap is None
+                print(f"round {number}: {step}:{kind}, gap {'-' if gap is None else f'{gap:.2f} s'}", flush=True)
             played["wrong"] = await made.end()
     print(f"round {number}: {played['wrong'] or 'right'}", *played["unprovoked"], flush=True)
     return played
@@ -67,7 +71,8 @@ def told(rounds: list[dict[str, Any]]) -> list[str]:
     cuts = statistics.quantiles(gaps, n=100, method="inclusive")
     lines = [f"{len(gaps)} failovers; from the kill to the new leader's first cycle: "]
     lines[0] += f"p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, longest {gaps[-1]:.2f} s"
-    lines[0] += f"; {sum(len(each['unprovoked']) for each in rounds)} more never came to their write"
+    lines[0] += f"; {sum(each['alone'] for each in rounds)} more died before another stood by"
+    lines[0] += f"; {sum(len(each['unprovoked']) for each in rounds)} never came to their write"
     return [*lines, *(f"WRONG: {line}" for each in rounds for line in each["wrong"])]
 
 

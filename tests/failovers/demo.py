@@ -36,8 +36,9 @@ async def play(place: Path, url: str) -> int:
         await show(made)
         for step, when in DEATHS.items():
             say(f"\nThe other box takes over the lead. Then kill -9 of the leader, {when}.")
-            await made.fail(step, "rent")
-            say(f"{made.gaps[-1]:.1f} s after the kill the standby had led its first cycle. The last rents:")
+            gap = await made.fail(step, "rent")
+            led = "No other one stood by yet." if gap is None else f"{gap:.1f} s after the kill the standby led."
+            say(f"{led} The last rents:")
             for intent, state, outcome in made.rents():
                 say(f"  intent {intent}: {state} ({outcome})")
             await show(made)

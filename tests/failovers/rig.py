@@ -52,8 +52,6 @@ class Rig:
 
     def __init__(self, pair: boxes.Pair, environment: dict[str, str]) -> None:
         self.pair = pair
-        self.gaps: list[float] = []
-        """Seconds from each kill to the end of the new leader's first cycle. The daemons' own clocks run fast."""
         self._environment = environment
         self._leader = 0
         self._open: dict[int, contextlib.AsyncExitStack] = {}
@@ -65,33 +63,46 @@ class Rig:
         await boxes.until_led(await self._start(0))
         await self._until(_is_whole, "that both workloads run")
 
-    async def fail(self, step: str, kind: str) -> None:
-        """Let the leader die at a step of a kind of write, and insist that the standby puts everything in order."""
+    async def fail(self, step: str, kind: str) -> float | None:
+        """Let the leader die at a step of a kind of write, and insist that the other daemon puts everything in order.
+
+        Return the seconds from the kill to the end of the new leader's first cycle, although the daemons' own clocks
+        run fast; nothing if the leader died before the other daemon stood by.
+        """
         doomed, other = 1 - self._leader, self._leader
         # The doomed daemon takes over from its predecessor, which is then the standby.
         await boxes.until_standing_by(await self._start(doomed, **{crashpoint.VARIABLE: f"{step}:{kind}"}))
         await self._stop(other)
-        await boxes.until_led(self._daemons[doomed])
+        is_leading = await _led(self._daemons[doomed])
         self._leader = doomed
-        # From here on it may die by itself, such as in a move to a better host.
         standby = await self._start(other)
-        await boxes.until_standing_by(standby)
+        died: float | None = None
+        if is_leading:
+            # From here on it may die by itself, such as in a move to a better host.
+            await boxes.until_standing_by(standby)
+            died = None if self._daemons[doomed].process.returncode else await self._death(step, kind)
+        await boxes.until_led(standby)
+        gap = None if died is None else time.monotonic() - died
+        self._leader = other
+        await self._stop(doomed)
+        await self._settle(kind)
+        return gap
+
+    async def _death(self, step: str, kind: str) -> float:
+        """Provoke the write at which the leader dies, and return when it died."""
+        doomed = self._daemons[self._leader]
         provoking = asyncio.create_task(self._provoke(kind))
         try:
-            code = await self._daemons[doomed].ended()
+            code = await doomed.ended()
             died = time.monotonic()
-            assert code == -signal.SIGKILL, self._daemons[doomed].err[-20:]
+            assert code == -signal.SIGKILL, doomed.err[-20:]
         except TimeoutError:
             slots = json.dumps((await self._fleet())["slots"])
             raise Unprovoked(f"never came to {step}:{kind}: {slots}; {provoking}") from None
         finally:
             provoking.cancel()
             await asyncio.gather(provoking, return_exceptions=True)
-        await boxes.until_led(standby)
-        self.gaps.append(time.monotonic() - died)
-        self._leader = other
-        await self._stop(doomed)
-        await self._settle(kind)
+        return died
 
     async def break_server(self, restart: Callable[[], None]) -> bool:
         """Let `restart` kill the server and start it again. Return whether the standby leads after that.
@@ -263,6 +274,20 @@ class Rig:
 
         with psycopg.connect(self.pair.url, options=f"-csearch_path={self.pair.schema}") as raw:
             return raw.execute(query.encode()).fetchall()
+
+
+async def _led(doomed: Daemon) -> bool:
+    """Wait until a daemon has led a cycle, or has died in its first one. Return which."""
+    led = asyncio.create_task(boxes.until_led(doomed))
+    ended = asyncio.create_task(doomed.process.wait())
+    await asyncio.wait({led, ended}, return_when=asyncio.FIRST_COMPLETED)
+    for each in (led, ended):
+        each.cancel()
+    told = await asyncio.gather(led, ended, return_exceptions=True)
+    if told[0] is None:
+        return True
+    assert doomed.process.returncode == -signal.SIGKILL, (told[0], doomed.err[-20:])
+    return False
 
 
 def _state(shown: dict[str, Any], workload: str) -> str:
