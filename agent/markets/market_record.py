@@ -215,6 +215,8 @@ class MarketRecord:
     """What `gpubid init` asks beyond what it asks for every market."""
     first_answers: FirstAnswers = AT_A_BID
     """What `gpubid init` suggests there."""
+    fallback_page: str = ""
+    """The title of the handbook's page on it as a fallback of other markets. `gpubid init` names the page, if any."""
     key_scope: KeyScope | None = None
     """How `gpubid doctor` finds out how much a key may do."""
     findings: Callable[["port.Market", MarketOptions | None], Awaitable[Sequence[Finding]]] = field(default=no_findings)

@@ -19,6 +19,10 @@ from tests.support.terminal import typed
 
 FLAGS = ("--image", "me/night:1", "--command", 'python "night".py', "--slots", "2", "--max-price", "0.3")
 
+OTHER_CLOUDS = (
+    'other clouds may be a fallback: [markets.dstack] and fallback_markets; handbook, "Other clouds, through dstack"'
+)
+
 
 def read(place: Path) -> dict[str, Any]:
     return tomllib.loads((place / "agent.toml").read_text())
@@ -87,6 +91,7 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
         good = await gpubid(tmp_path, *flags)
         assert good.code == 0, good
         assert "the key is good: account " in good.out
+        assert good.out.splitlines()[-3] == OTHER_CLOUDS
         assert await market.writes() == []
         live = read(tmp_path)["markets"]["vast"]
         assert live == {"url": market.url, "credential": "vast_api_key", "spend": False}
@@ -128,8 +133,20 @@ async def test_a_first_configuration_of_dstack_says_that_its_prices_are_listed(t
         said = await gpubid(tmp_path, *flags, *wants, DSTACK_API_KEY=DEFAULT_KEY)
         assert said.code == 0, said
         assert 'dstack takes no bids: its prices are listed, so the strategy is "ondemand"' in said.out
+        assert OTHER_CLOUDS not in said.out
         planned = await gpubid(tmp_path, "plan", DSTACK_API_KEY=DEFAULT_KEY)
     assert "it would rent host pool/cloudrift/" in planned.out
+
+
+def test_the_page_that_the_end_names_is_in_the_handbook_and_has_both_keys() -> None:
+    pages = Path(__file__).parents[2] / "deploy" / "handbook" / "pages"
+    (page,) = (
+        text
+        for text in map(Path.read_text, pages.glob("*.md"))
+        if f'"{text[2:].partition(chr(10))[0]}"' in OTHER_CLOUDS
+    )
+    assert "\n[markets.dstack]\n" in page
+    assert "\nfallback_markets = " in page
 
 
 async def test_a_first_configuration_of_runpod_rents_what_runpod_sells_today(tmp_path: Path) -> None:
@@ -215,5 +232,6 @@ async def test_the_file_says_what_to_do_next_and_how_to_go_live(tmp_path: Path) 
     (tmp_path / "agent.toml").write_text(live)
     checked = await gpubid(tmp_path, "check")
     assert (checked.code, "market vast: live, reads only (spend = false)" in checked.out) == (0, True), checked
+    assert [line for line in made.out.splitlines() if "other clouds" in line] == [OTHER_CLOUDS]
     other = await gpubid(tmp_path, "init", "--yes", "--config", "other.toml")
     assert "next: gpubid rehearse --config other.toml" in other.out

@@ -100,6 +100,10 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     session.say(f"{config} is written: {what}")
     if is_live and not answers.may_spend:
         session.say("nothing is paid for until you write spend = true there; `gpubid plan` shows what it would do")
+    for record in registered_markets.installed().values():
+        if record.fallback_page and record.name != answers.market:
+            keys = f"[markets.{record.name}] and fallback_markets"
+            session.say(f'other clouds may be a fallback: {keys}; handbook, "{record.fallback_page}"')
     where = "" if config == session.DEFAULT_CONFIG else f" --config {config}"
     first, why = ("plan", "what it would do now") if is_live else ("rehearse", "a day on the simulated market")
     session.say(f"next: gpubid {first}{where}   # {why}")

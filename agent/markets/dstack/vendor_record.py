@@ -123,6 +123,7 @@ RECORD = MarketRecord(
     ),
     findings=findings,
     first_answers=ON_DEMAND,
+    fallback_page="Other clouds, through dstack",
     restarts_ended=False,
     tells_datacenter=True,
     opens_ports=False,
