@@ -47,7 +47,14 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
         assert own.code == 1
         assert "pg_dump" in own.err
     told = await gpubid(tmp_path, "doctor")
-    for part in ("a round trip takes", "is no superuser", "within 11 s", "statements stay in one session", "are sound"):
+    for part in (
+        "a round trip takes",
+        "is no superuser",
+        "within 11 s",
+        "statements stay in one session",
+        "nobody leads",
+        "are sound",
+    ):
         assert part in " ".join(told.out.split()), told
     assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
     assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))

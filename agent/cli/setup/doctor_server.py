@@ -15,7 +15,7 @@ MOST_KEEPALIVE_SECONDS = 30
 
 
 def server(config: "Config") -> list[Line]:
-    """Check the server: role, keepalives, synchronous standby, pooler, latency, and the rules between the rows."""
+    """Check the server: role, keepalives, its standbys, pooler, latency, takeover, and the rules between the rows."""
     from agent.cli.shared import ledger_access, session
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -46,7 +46,7 @@ def _reached(found: "ServerHealth", shown: str) -> Line:
 
 def judged(found: "ServerHealth") -> list[Line]:
     """Return the verdict on each fact."""
-    return [_role(found), _keepalive(found), _standby(found), _pooler(found), _durable(found)]
+    return [_role(found), _keepalive(found), _standby(found), _pooler(found), _durable(found), _takeover(found)]
 
 
 def _role(found: "ServerHealth") -> Line:
@@ -104,6 +104,22 @@ def _durable(found: "ServerHealth") -> Line:
         return Line("durability", Verdict.OK, "fsync and full_page_writes are on")
     fix = "set fsync and full_page_writes to on"
     return Line("durability", Verdict.FAIL, "fsync or full_page_writes is off: a power loss forgets orders", fix)
+
+
+def _takeover(found: "ServerHealth") -> Line:
+    """Judge whether a standby with this role could end the session of a frozen leader."""
+    leader = found.leader_role
+    if leader is None:
+        return Line("takeover", Verdict.OK, "nobody leads; with two boxes, run this on the standby's while one leads")
+    if leader.may_be_ended and leader.may_be_seen:
+        return Line("takeover", Verdict.OK, f"{found.role} may end the session of a frozen leader ({leader.name})")
+    fix = "name one role in [ledger] url on both boxes"
+    if leader.outranks:
+        sentence = f"a standby as {found.role} may not end a frozen leader's session: {leader.name} is a superuser"
+        return Line("takeover", Verdict.FAIL, sentence, fix)
+    lacks = "see whether a commit of" if leader.may_be_ended else "end"
+    sentence = f"a standby as {found.role} may not {lacks} a frozen leader's session, which is {leader.name}'s"
+    return Line("takeover", Verdict.FAIL, sentence, f'{fix}, or GRANT "{leader.name}" TO "{found.role}"')
 
 
 def _rows(place: "Storage") -> list[Line]:

@@ -11,6 +11,28 @@ from agent.ledger.server.standbys import Standbys
 from agent.ledger.server_address import ServerAddress
 
 _PROBES = 5
+_LEADER_ROLE = """
+    SELECT leader.rolname, leader.rolsuper AND NOT own.rolsuper,
+        pg_has_role(leader.oid, 'USAGE') OR pg_has_role('pg_signal_backend', 'USAGE'),
+        pg_has_role(leader.oid, 'USAGE') OR pg_has_role('pg_read_all_stats', 'USAGE')
+    FROM pg_stat_activity JOIN pg_roles AS leader ON leader.oid = usesysid
+        JOIN pg_roles AS own ON own.rolname = current_user
+    WHERE pid = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderRole:
+    """The role of the session that leads, and what our role may do with that session.
+
+    `outranks` says that it is a superuser's and ours is not: then nobody but a superuser may end it. `may_be_seen` says
+    whether we see that its commit waits for a synchronous standby of the server.
+    """
+
+    name: str
+    outranks: bool
+    may_be_ended: bool
+    may_be_seen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +53,8 @@ class ServerHealth:
     standbys: Standbys
     is_durable: bool
     keeps_session: bool
+    leader_role: LeaderRole | None
+    """None while nobody leads."""
 
 
 def look(address: ServerAddress, password: str) -> ServerHealth:
@@ -59,6 +83,7 @@ def _seen(raw: "psycopg.Connection[Any]", address: ServerAddress) -> ServerHealt
         standbys=standbys.look(raw),
         is_durable=_one(raw, "SHOW fsync") == "on" and _one(raw, "SHOW full_page_writes") == "on",
         keeps_session=_keeps_session(raw),
+        leader_role=_leader_role(raw, address.schema),
     )
 
 
@@ -68,6 +93,15 @@ def _may_write(raw: "psycopg.Connection[Any]", schema: str) -> bool:
     if not known:
         return bool(_one(raw, "SELECT has_database_privilege(current_database(), 'CREATE')"))
     return bool(_one(raw, "SELECT has_schema_privilege(%s, 'CREATE')", schema))
+
+
+def _leader_role(raw: "psycopg.Connection[Any]", schema: str) -> LeaderRole | None:
+    holder = session.holder(raw, schema, session.LEADER)
+    found = None if holder is None else raw.execute(_LEADER_ROLE.encode(), (holder.process,)).fetchone()
+    if found is None:
+        return None
+    name, outranks, may_be_ended, may_be_seen = found
+    return LeaderRole(name, outranks, may_be_ended and not outranks, may_be_seen)
 
 
 def _keeps_session(raw: "psycopg.Connection[Any]") -> bool:
