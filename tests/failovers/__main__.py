@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.failovers.rig import ROUNDS, Unprovoked, rig
-from tests.support import engines, postgres
+from tests.support import committed, engines, postgres
 
 KEPT = Path.home() / ".cache/gpubid/failovers"
 ROOT = Path(__file__).parents[2]
@@ -58,13 +57,6 @@ async def play(number: int) -> dict[str, Any]:
     return played
 
 
-def tree() -> str:
-    """Return the name of the committed tree, or nothing if files differ from it."""
-    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True)
-    named = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return "" if changed.stdout.strip() else named.stdout.strip()
-
-
 def told(rounds: list[dict[str, Any]]) -> list[str]:
     """Return the figures and the mistakes of the rounds, as lines."""
     gaps = sorted(gap for each in rounds for gap in each["gaps"])
@@ -81,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.failovers")
     parser.add_argument("--runs", type=int, default=200, help="failovers")
     asked = parser.parse_args()
-    name = tree()
+    name = committed.digest(ROOT)
     file = KEPT / f"{name}.json"
     rounds: list[dict[str, Any]] = json.loads(file.read_text()) if name and file.exists() else []
     while sum(len(each["gaps"]) for each in rounds) < asked.runs:

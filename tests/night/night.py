@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.night.parts import Part
+from tests.support import committed
 
 
 def run(parts: Iterable[Part], root: Path, memory: Path, *, is_again: bool = False) -> bool:
@@ -20,7 +21,7 @@ def run(parts: Iterable[Part], root: Path, memory: Path, *, is_again: bool = Fal
 
     If it `is_again`, parts that have passed are run too.
     """
-    tree, rows = _tree(root), []
+    tree, rows = committed.digest(root), []
     for part in parts:
         mark = memory / tree / part.name.replace(" ", "-")
         if tree and mark.exists() and not is_again:
@@ -31,7 +32,7 @@ def run(parts: Iterable[Part], root: Path, memory: Path, *, is_again: bool = Fal
         began = time.monotonic()
         has_passed = _has_passed(part, root)
         rows.append((part.name, "passed" if has_passed else "FAILED", time.monotonic() - began))
-        if has_passed and tree and _tree(root) == tree:
+        if has_passed and tree and committed.digest(root) == tree:
             mark.parent.mkdir(parents=True, exist_ok=True)
             mark.write_text(f"{rows[-1][2]:.0f}")
     sys.stdout.write("".join(f"{name:<12} {end:<14} {seconds:7.0f} s\n" for name, end, seconds in rows))
@@ -44,12 +45,3 @@ def _has_passed(part: Part, root: Path) -> bool:
     return all(
         subprocess.run(command, cwd=root, env=environment, check=False).returncode == 0 for command in part.commands
     )
-
-
-def _tree(root: Path) -> str:
-    """Return the digest of the committed tree, or nothing where the files differ from it."""
-    git = ("git", "-C", str(root))
-    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False)
-    if changed.returncode or changed.stdout:
-        return ""
-    return subprocess.run([*git, "rev-parse", "HEAD^{tree}"], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,12 +1,17 @@
-"""`python -m tests.soak`: two days on all simulated markets, every climate, ten seeds; 1 if anything is wrong."""
+"""`python -m tests.soak`: two days on all simulated markets, every climate, ten seeds; 1 if anything is wrong.
+
+All climates of a seed are played before the next seed. Rehearsals are kept by what was committed of the program and of
+this folder, so a soak that was broken off goes on.
+"""
 
 import argparse
 import asyncio
 import dataclasses
 import functools
+import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
@@ -23,9 +28,13 @@ from agent.domain.work.deadline import Deadline
 from agent.domain.work.workload import Fallback, WorkloadKind
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.markets.mithril.vendor_record import MithrilOptions
-from tests.support import verdict
+from tests.support import committed, verdict
 
-CONFIG = Path(__file__).parents[2] / "agent.toml"
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "agent.toml"
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpubid" / "soak"
+PLAYED = ("agent", "strategies", "agent.toml", "requirements.lock", "tests/soak", "tests/support/verdict.py")
+"""All that a rehearsal depends on."""
 MOST_MOVES = 6.0
 """A slot and day outside a bidding war: more is ping-pong."""
 CLIMATES = ("calm", "bidding_war", "price_spike", "blackout", "lying_list", "host_death", "broke")
@@ -42,6 +51,10 @@ COLUMNS = (
     *verdict.ZEROS,
     "wall_seconds",
 )
+
+
+Played = tuple[str, float, int, str]
+"""Climate, hours, seed and strategy of a rehearsal."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -180,23 +193,45 @@ def main() -> int:
     parser.add_argument("--climate", action="append", choices=CLIMATES)
     parser.add_argument("--strategy", action="append", choices=STRATEGIES)
     asked = parser.parse_args()
-    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     scenes = [
         (climate, asked.hours, seed, strategy)
         for strategy in asked.strategy or ("mixed",)
+        for seed in range(asked.first_seed, asked.first_seed + asked.seeds)
         for climate in asked.climate or CLIMATES
-        for seed in seeds
     ]
     heads = ("climate     ", "seed", *(name.rjust(max(len(name), 8)) for name in COLUMNS))
     sys.stdout.write("  ".join(heads) + "\n")
     failed = 0
-    with ProcessPoolExecutor(asked.processes, initializer=functools.partial(os.nice, 5)) as pool:
-        for lived in pool.map(live, *zip(*scenes, strict=True)):
-            failed += bool(lived.wrong)
-            sys.stdout.write(row(lived) + "\n")
-            sys.stdout.flush()
+    for lived in played(scenes, asked.processes, kept()):
+        failed += bool(lived.wrong)
+        sys.stdout.write(row(lived) + "\n")
+        sys.stdout.flush()
     sys.stdout.write(f"{len(scenes)} rehearsals of {asked.hours:g} simulated hours, {failed} with something wrong\n")
     return 1 if failed else 0
+
+
+def kept() -> Path | None:
+    """Return where rehearsals of what is committed are kept, or nothing where the files differ from it."""
+    name = committed.digest(ROOT, *PLAYED)
+    return KEPT / name if name else None
+
+
+def played(scenes: Sequence[Played], processes: int, place: Path | None) -> Iterator[Lived]:
+    """Return every rehearsal in turn; those that are kept are read, the others are played and kept."""
+    with ProcessPoolExecutor(processes, initializer=functools.partial(os.nice, 5)) as pool:
+        yield from pool.map(functools.partial(_played, place), scenes)
+
+
+def _played(place: Path | None, scene: Played) -> Lived:
+    file = place / ("-".join(map(str, scene)) + ".json") if place is not None else None
+    if file is not None and file.exists():
+        return Lived(**json.loads(file.read_text()))
+    lived = live(*scene)
+    # What went wrong is played again, since somebody will look at it.
+    if file is not None and not lived.wrong and kept() == place:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(dataclasses.asdict(lived)))
+    return lived
 
 
 if __name__ == "__main__":
