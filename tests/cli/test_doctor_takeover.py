@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def order(url: str, statement: str) -> None:
         raw.execute(statement.encode())
 
 
-def leading(url: str) -> "closing[psycopg.Connection[tuple[object, ...]]]":
+def leading(url: str) -> closing[Any]:
     """Return a session that leads, as a daemon at this address has it."""
     address = ServerAddress(url, SCHEMA)
     raw = session.connect(address, "", reads=False)
