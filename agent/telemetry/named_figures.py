@@ -33,6 +33,12 @@ class NamedFigures:
 
     def __init__(self, target: CollectorRegistry) -> None:
         """Register them."""
+        self._register_slots(target)
+        self._register_silences(target)
+        self._register_fronts(target)
+        self._register_services(target)
+
+    def _register_slots(self, target: CollectorRegistry) -> None:
         self.bid = Gauge(
             "gpubid_slot_bid_dollars_per_hour",
             "Bid of the running interruptible lease of a slot; of the last one while it moves.",
@@ -47,7 +53,6 @@ class NamedFigures:
             f"Until when a host, owner, model or market gets no rent; the {MOST_AVOIDED} that last longest.",
             ("kind", "target"), registry=target,
         )  # fmt: skip
-
         self.measured = Gauge(
             "gpubid_measured_checkpoint_seconds",
             "Median over hosts of the guards' figures: seconds to make a checkpoint, to upload it and to restore it.",
@@ -58,18 +63,17 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
+    def _register_silences(self, target: CollectorRegistry) -> None:
         self.silent = Gauge(
             "gpubid_guards_silent",
             "Running leases whose guard has reported nothing for 15 minutes while its bucket answers.",
             ("workload",), registry=target,
         )  # fmt: skip
-
         self.keyless = Gauge(
             "gpubid_leases_without_keys",
             "Running leases whose ssh keys the market has not shown for 15 minutes.",
             ("workload",), registry=target,
         )  # fmt: skip
-
         self.unsigned = Gauge(
             "gpubid_sign_of_life_silence_share",
             "Time since a bucket last confirmed a sign of life, as a share of deadman; at 1 a guard ends its lease.",
@@ -80,10 +84,8 @@ class NamedFigures:
             "Time for which a demand has had no answer; 0 if its last question was answered.",
             ("workload",), registry=target,
         )  # fmt: skip
-        self._register_services(target)
 
     def _register_services(self, target: CollectorRegistry) -> None:
-        self._register_fronts(target)
         self.availability = Gauge(
             "gpubid_service_availability_ratio",
             "Share of the wanted time of the last two weeks in which a service had enough warm slots.",
