@@ -95,6 +95,11 @@ async def test_two_hosts_do_six_tasks_each_once_and_each_with_its_own_value(tmp_
         told = await world.events("lease.reassigned")
         assert [event.slot for event in told] == [2, 3, 4, 5]
         assert "which is done: a start takes" in told[0].reason
+        ended = [each for each in await world.events("lease.ended") if each.reason_code == "reassigned"]
+        goes_on = {(each.host_id, each.intent_id, each.reason) for each in ended}
+        assert goes_on == {
+            (each.host_id, each.intent_id, f"reassigned: its host goes on with sweep/{each.slot}") for each in told
+        }
         assert {each.state.value for each in await world.intents(IntentKind.REASSIGN)} == {"confirmed"}
         assert len(await world.intents(IntentKind.RENT)) == 2
         spent = world.app.ledger.recollection(world.clock.now()).tasks

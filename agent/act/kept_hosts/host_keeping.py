@@ -15,7 +15,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, rent_terms
+from agent.act import crashpoint, intents, rent_terms
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.record import add_charges
 from agent.buckets.bucket_client import BucketClient
@@ -31,6 +31,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Release, Rent
 from agent.domain.work.workload import Workload
@@ -148,25 +149,22 @@ def _record(
     tx.update_lease(old)
     add_charges(tx, old, end.charges, now)
     tx.open_lease(new)
-    ends_with = f"{reassigned_lease.REASSIGNED}: its host goes on with {intent.slot}"
-    tx.append_event(_event(EventKind.LEASE_ENDED, old, intent, (reassigned_lease.REASSIGNED, ends_with), now))
-    grounds = decision.reason.code, decision.reason.sentence
-    tx.append_event(_event(EventKind.LEASE_REASSIGNED, new, intent, grounds, now))
+    begun = intents.event_of(
+        EventKind.LEASE_REASSIGNED, replace(intent, lease_id=new.lease_id), decision, new.host_id, now
+    )
+    tx.append_event(_end_of(old, begun, intent.slot))
+    tx.append_event(begun)
     return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=new.lease_id)
 
 
-def _event(kind: EventKind, lease: Lease, intent: Intent, grounds: tuple[str, str], now: datetime) -> Event:
-    return Event(
-        at=now,
-        kind=kind,
-        workload=lease.slot.workload,
-        slot=lease.slot.index,
-        lease_id=lease.lease_id,
-        intent_id=intent.intent_id,
-        market=lease.market,
-        host_id=lease.host_id,
-        bid=intent.price,
-        rate=intent.rate,
-        reason_code=grounds[0],
-        reason=grounds[1],
+def _end_of(old: Lease, begun: Event, next_slot: Slot) -> Event:
+    """Return the event of the old lease's end from that of the lease that goes on with its instance."""
+    return replace(
+        begun,
+        kind=EventKind.LEASE_ENDED,
+        workload=old.slot.workload,
+        slot=old.slot.index,
+        lease_id=old.lease_id,
+        reason_code=reassigned_lease.REASSIGNED,
+        reason=f"{reassigned_lease.REASSIGNED}: its host goes on with {next_slot}",
     )
