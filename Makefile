@@ -149,7 +149,7 @@ toml: setup
 
 rules:
 	@if command -v promtool >/dev/null; then cd deploy/prometheus \
-		&& promtool check rules --lint=all recording.yml alerts.yml >/dev/null && promtool test rules alerts_test.yml lead_test.yml >/dev/null; \
+		&& promtool check rules --lint=all recording.yml alerts.yml >/dev/null && promtool test rules *_test.yml >/dev/null; \
 	else echo "promtool is not here: the Prometheus rules are NOT checked (make tools)" >&2; fi
 
 pure: setup

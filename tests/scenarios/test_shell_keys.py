@@ -110,7 +110,7 @@ async def test_nothing_waits_for_a_registration_and_a_kill_meanwhile_stops_the_n
 
         monkeypatch.setattr(world.app.keys._keys["vast"], "add", slow)
         await world.app.cycle()
-        await asyncio.wait_for(asked.wait(), 1)
+        await asyncio.wait_for(asked.wait(), 60)
         await world.app.say(Order("pause", "train/0"), "a person")
         await world.app.cycle()
         assert await registered(world) == [IntentState.SENT], "it is under way, and no leftover of a crash"
