@@ -114,7 +114,7 @@ class Storage(Protocol):
         ...
 
     def standby_danger(self, link: "sa.Connection") -> str:
-        """Return why a standby could take over without a committed order, and the command that ends that; or nothing.
+        """Return why a replica could take over without a committed order, and the command that ends that; or nothing.
 
         `link` is of the session that writes.
         """

@@ -124,7 +124,7 @@ class Ledger:
         return self._place.is_served
 
     async def standby_danger(self) -> str:
-        """Return why a standby of the server could take over without a committed order, or an empty text.
+        """Return why a replica of the server could take over without a committed order, or an empty text.
 
         Raises:
             LedgerError: UNWRITABLE, the server does not answer; DEPOSED.

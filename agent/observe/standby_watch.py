@@ -1,4 +1,4 @@
-"""Looks each minute whether a standby of the ledger's server could take over without an order that was paid."""
+"""Looks each minute whether a replica of the ledger's server could take over without an order that was paid."""
 
 from agent.clock import Clock
 from agent.decide.facts import Alert
@@ -12,14 +12,14 @@ LOOK_SECONDS = 60.0
 
 
 class StandbyWatch:
-    """Keeps the verdict of the last look. A ledger in a file has no standby and is never asked."""
+    """Keeps the verdict of the last look. A ledger in a file has no replica and is never asked."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         """Ask `ledger`; nothing may be paid for before the first look at a server."""
         self._ledger = ledger
         self._clock = clock
         self._looked_at: float | None = None
-        self.why_unpaid = "the standbys of the ledger's server have not been looked at yet" if ledger.is_served else ""
+        self.why_unpaid = "the replicas of the ledger's server have not been looked at yet" if ledger.is_served else ""
         """Why nothing may be paid for, or an empty text."""
         self._is_dangerous = False
 
@@ -37,14 +37,14 @@ class StandbyWatch:
             if error.code is Code.DEPOSED:
                 raise
             self._looked_at = None
-            self.why_unpaid = f"the standbys of the ledger's server could not be looked at: {error.sentence}"
+            self.why_unpaid = f"the replicas of the ledger's server could not be looked at: {error.sentence}"
             return
         self._looked_at = self._clock.monotonic()
         self._is_dangerous = bool(danger)
         self.why_unpaid = f"{danger}; until then nothing is paid for" if danger else ""
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Return the alert while a standby could forget orders."""
+        """Return the alert while a replica could forget orders."""
         if not self._is_dangerous:
             return ()
         return (Alert(EventKind.ALERT_STANDBY, "ledger", self.why_unpaid),)

@@ -23,7 +23,7 @@ INSTEAD = {
     r"(?:black|deny|block)list\w*": "cooldown",
     r"uptime": "running hours, useful hour",
     r"ticks?": "cycle",
-    r"replicas?": "slot; of daemons: standby",
+    r"replicas?": "slot; of daemons: standby",  # of PostgreSQL's servers it is the word
     r"providers?": "market",
     r"backends?": "market",
     r"guardrails?": "limits",
@@ -51,7 +51,13 @@ class Excuse(NamedTuple):
 
 
 _HAPROXY = "HAProxy's word for its list of servers, and a key of a front's table"
+_REPLICA = "a server that follows the ledger's"
 EXCUSES = (
+    Excuse("agent/ledger/server/", "replicas?", _REPLICA),
+    Excuse("agent/observe/standby_watch.py", "replicas?", _REPLICA),
+    Excuse("agent/cli/setup/doctor_server.py", "replicas?", _REPLICA),
+    Excuse("deploy/handbook/pages/ledger-server.md", "replicas?", _REPLICA),
+    Excuse("deploy/handbook/pages/glossary.md", "replicas?", _REPLICA),
     Excuse("agent/front/", "backends?", _HAPROXY),
     Excuse("deploy/handbook/pages/serving.md", "backends?", _HAPROXY),
     Excuse("deploy/handbook/pages/keys.md", "backends?", _HAPROXY),

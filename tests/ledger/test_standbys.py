@@ -97,7 +97,7 @@ def test_a_slot_that_nobody_reads_is_of_a_standby_that_is_away(primary: Server, 
     with postgres.following(primary, "fourth", slot=True):
         assert seen(lambda each: each.connected and not each.unread_slots).connected == ("fourth",)
     found = seen(lambda each: each.unread_slots)
-    assert "the standby of slot fourth is away" in standbys.danger(found)
+    assert "the replica of slot fourth is away" in standbys.danger(found)
     with administered(primary) as raw:
         raw.execute(standbys.danger(found).partition("run ")[2].partition(";")[0])
     assert standbys.danger(seen(lambda each: not each.unread_slots)) == ""

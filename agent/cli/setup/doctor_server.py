@@ -15,7 +15,7 @@ MOST_KEEPALIVE_SECONDS = 30
 
 
 def server(config: "Config") -> list[Line]:
-    """Check the server: role, keepalives, its standbys, pooler, latency, takeover, and the rules between the rows."""
+    """Check the server: role, keepalives, replicas, pooler, latency, takeover, and the rules between the rows."""
     from agent.cli.shared import ledger_access, session
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -46,12 +46,12 @@ def _reached(found: "ServerHealth", shown: str) -> Line:
 
 def judged(found: "ServerHealth") -> list[Line]:
     """Return the verdict on each fact."""
-    return [_role(found), _keepalive(found), _standby(found), _pooler(found), _durable(found), _takeover(found)]
+    return [_role(found), _keepalive(found), _replicas(found), _pooler(found), _durable(found), _takeover(found)]
 
 
 def _role(found: "ServerHealth") -> Line:
     if found.is_in_recovery:
-        return Line("role", Verdict.FAIL, "the server is a standby and read-only", "name the primary in [ledger] url")
+        return Line("role", Verdict.FAIL, "the server is a read-only replica", "name the primary in [ledger] url")
     if not found.may_write:
         fix = f"GRANT CREATE ON DATABASE ... TO {found.role}, or give it the schema"
         return Line("role", Verdict.FAIL, f"{found.role} may not write the ledger's schema", fix)
@@ -71,25 +71,27 @@ def _keepalive(found: "ServerHealth") -> Line:
     return Line("keepalives", Verdict.OK, sentence)
 
 
-def _standby(found: "ServerHealth") -> Line:
+def _replicas(found: "ServerHealth") -> Line:
     from agent.ledger.server import standbys
 
     seen = found.standbys
     danger = standbys.danger(seen)
     if danger:
         fix = "run that on the primary as its superuser"
-        return Line("standby", Verdict.FAIL, f"nothing is paid for: {danger}", fix)
+        return Line("replicas", Verdict.FAIL, f"nothing is paid for: {danger}", fix)
     if not seen.connected:
-        return Line("standby", Verdict.OK, "no standby follows this server")
-    sentence = f"synchronous_standby_names is {seen.names!r}, {len(seen.connected)} standbys follow"
+        return Line("replicas", Verdict.OK, "no replica follows this server")
+    sentence = f"synchronous_standby_names is {seen.names!r}, replicas that follow: {len(seen.connected)}"
     if seen.confirming is None:
         fix = f"GRANT pg_monitor TO {found.role}"
-        return Line("standby", Verdict.WARN, f"{sentence}; {found.role} may not see which of them confirm commits", fix)
+        return Line(
+            "replicas", Verdict.WARN, f"{sentence}; {found.role} may not see which of them confirm commits", fix
+        )
     lacking = sorted(set(seen.connected) - set(seen.confirming))
     if lacking:
-        fix = "never let it take over, or let it confirm too: FIRST N with each standby's name"
-        return Line("standby", Verdict.WARN, f"{sentence}; {', '.join(lacking)} confirms no commit", fix)
-    return Line("standby", Verdict.OK, f"{sentence}, and each confirms every commit")
+        fix = "never let it take over, or let it confirm too: FIRST N with each replica's name"
+        return Line("replicas", Verdict.WARN, f"{sentence}; {', '.join(lacking)} confirms no commit", fix)
+    return Line("replicas", Verdict.OK, f"{sentence}, and each confirms every commit")
 
 
 def _pooler(found: "ServerHealth") -> Line:

@@ -77,7 +77,7 @@ class FileStorage:
         del link
 
     def standby_danger(self, link: sa.Connection) -> str:
-        """Return nothing: a file has no standby."""
+        """Return nothing: a file has no replica."""
         del link
         return ""
 

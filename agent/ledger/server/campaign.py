@@ -1,6 +1,6 @@
 """A standby at the server: it takes the lead when that is free, and ends the session of a frozen leader.
 
-1. A session whose commit waits for the server's own standby is not frozen, and is left alone.
+1. A session whose commit waits for a replica of the server is not frozen, and is left alone.
 2. A standby writes nothing to the ledger and sends nothing to a market.
 """
 

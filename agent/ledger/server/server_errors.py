@@ -31,7 +31,7 @@ def in_our_words(error: Exception, shown: str) -> LedgerError:
     if isinstance(cause, NotCommitted):
         return LedgerError(
             Code.UNWRITABLE,
-            f"{shown} did not confirm a commit ({why}): look at its synchronous standby; until a commit is confirmed "
+            f"{shown} did not confirm a commit ({why}): look at its synchronous replica; until a commit is confirmed "
             "nothing is paid for",
         )
     is_answer_lacking = not state and isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)

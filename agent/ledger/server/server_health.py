@@ -26,7 +26,7 @@ class LeaderRole:
     """The role of the session that leads, and what our role may do with that session.
 
     `outranks` says that it is a superuser's and ours is not: then nobody but a superuser may end it. `may_be_seen` says
-    whether we see that its commit waits for a synchronous standby of the server.
+    whether we see that its commit waits for a synchronous replica of the server.
     """
 
     name: str

@@ -53,11 +53,11 @@ class ServerLink:
 
         Raises:
             LedgerError: DEPOSED, another daemon's epoch has begun.
-            NotCommitted: the server did not commit, or warned: a commit whose wait for the standby was cancelled ends
+            NotCommitted: the server did not commit, or warned: a commit whose wait for the replica was cancelled ends
                 without an error and can be lost.
         """
         if self._epoch is None or reads:
-            # The check of the epoch would wait for a standby, as whatever is written does.
+            # The check of the epoch would wait for a replica, as whatever is written does.
             raw.execute("COMMIT")
             return
         self._warnings.clear()

@@ -28,7 +28,7 @@ from agent.ledger.storage_port import Password
 from agent.ledger.tables import schema
 
 PREPARE_SECONDS = 120.0
-"""How long the tables may take to be created or upgraded. Without its standby a server never ends it."""
+"""How long the tables may take to be created or upgraded. Without its replica a server never ends it."""
 
 
 class _Lock:
@@ -176,7 +176,7 @@ class ServerStorage:
         server_tables.renumber(link)
 
     def standby_danger(self, link: sa.Connection) -> str:
-        """Look at the standbys of the session's server."""
+        """Look at the replicas of the session's server."""
         self._standbys = standbys.after(self._standbys, standbys.look(_raw(link)))
         found = standbys.danger(self._standbys)
         return f"{self.shown}: {found}" if found else ""

@@ -2,7 +2,7 @@
 
 1. A fleet has two locks: one of the session that leads (`leadership.py`), and one of the session that writes. So a
    commit can only happen while its session has its lock. The server gives a lock up when the session ends. A session
-   whose commit waits for a standby keeps it, so nobody reads what may change.
+   whose commit waits for a replica keeps it, so nobody reads what may change.
 2. The number of the epoch rises with each start. A commit checks it.
 """
 
@@ -37,7 +37,7 @@ class Holder:
     process: int
     client: str
     waits_for_replica: bool
-    """Whether its commit waits for a synchronous standby of the server."""
+    """Whether its commit waits for a synchronous replica of the server."""
 
 
 class _WholeLoader(adapt.Loader):
@@ -82,7 +82,7 @@ def connect(address: ServerAddress, password: str, *, reads: bool) -> "psycopg.C
         **given,
     }
     if reads:
-        # Not from a standby, whose rows are older. A reading role may have only read-only sessions.
+        # Not from a replica, whose rows are older. A reading role may have only read-only sessions.
         words["target_session_attrs"] = "primary"
     if reads and address.reader:
         words["user"] = address.reader
@@ -106,7 +106,7 @@ def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool)
         "timezone": "UTC",
         "client_min_messages": "warning",
         "default_transaction_read_only": "on" if reads else "off",
-        # What remote_apply adds to it is only for readers of a standby.
+        # What remote_apply adds to it is only for readers of a replica.
         "synchronous_commit": "on",
         **KEEPALIVE,
     }

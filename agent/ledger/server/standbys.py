@@ -1,9 +1,11 @@
-"""The standbys of a server, and whether one of them could take over without an order that was committed.
+"""The replicas of a server, and whether one of them could take over without an order that was committed.
 
-1. Only a standby that confirms each commit is sure to have it. Without `synchronous_standby_names` none does.
-2. A standby that is away lacks what was committed since. So a slot that nobody reads counts as a standby, and so does
+PostgreSQL calls them standbys. Here a standby is a daemon.
+
+1. Only a replica that confirms each commit is sure to have it. Without `synchronous_standby_names` none does.
+2. A replica that is away lacks what was committed since. So a slot that nobody reads counts as a replica, and so does
    one that followed asynchronously a moment ago.
-3. Programs that only store the log, such as pg_receivewal, are listed like standbys; they cannot take over.
+3. Programs that only store the log, such as pg_receivewal, are listed like replicas; they cannot take over.
 """
 
 from dataclasses import dataclass, field, replace
@@ -33,11 +35,11 @@ _UNREAD_SLOTS = """
 
 @dataclass(frozen=True, slots=True)
 class Standbys:
-    """The standbys of one server at one instant.
+    """The replicas of one server at one instant.
 
-    `names` is the server's `synchronous_standby_names`. `connected` has the application name of each standby,
+    `names` is the server's `synchronous_standby_names`. `connected` has the application name of each replica,
     `confirming` those of them that confirm commits, None where the role may not see that. `unread_slots` are physical
-    slots that nobody reads. `left` has the standbys that followed asynchronously when last seen, and are gone.
+    slots that nobody reads. `left` has the replicas that followed asynchronously when last seen, and are gone.
     `has_confirming_receiver` says that a program that only stores the log confirms commits.
     """
 
@@ -50,7 +52,7 @@ class Standbys:
 
 
 def look(raw: "psycopg.Connection[Any]") -> Standbys:
-    """Return the standbys of the server of a session.
+    """Return the replicas of the server of a session.
 
     Raises:
         psycopg.Error: the server failed.
@@ -69,7 +71,7 @@ def look(raw: "psycopg.Connection[Any]") -> Standbys:
 
 
 def after(before: Standbys, seen: Standbys) -> Standbys:
-    """Return what was seen now, with the standbys that followed asynchronously before and have left."""
+    """Return what was seen now, with the replicas that followed asynchronously before and have left."""
     if seen.names or not danger(before):
         return seen
     left = {*before.left, *before.connected} - set(seen.connected)
@@ -77,34 +79,38 @@ def after(before: Standbys, seen: Standbys) -> Standbys:
 
 
 def danger(seen: Standbys) -> str:
-    """Return why a standby could take over without a committed order, and the command that ends that; or nothing."""
+    """Return why a replica could take over without a committed order, and the command that ends that; or nothing."""
     if seen.names:
         if seen.connected and seen.has_confirming_receiver and seen.confirming == ():
             who = ", ".join(sorted(set(seen.connected)))
             return (
-                f"only a program that stores the log confirms commits, not the standby {who}, which would forget paid "
+                f"only a program that stores the log confirms commits, not the replica {who}, which would forget paid "
                 f"orders if it took over: {_command(seen.connected)}"
             )
         return ""
     if seen.connected:
         who = ", ".join(sorted(set(seen.connected)))
-        return f"{who} follows asynchronously and would forget paid orders if it took over: {_command(seen.connected)}"
+        return (
+            f"the replica {who} follows asynchronously and would forget paid orders if it took over: "
+            f"{_command(seen.connected)}"
+        )
     if seen.unread_slots:
         slot = seen.unread_slots[0]
         return (
-            f"the standby of slot {slot} is away and would forget paid orders if it took over: if it is gone for good, "
+            f"the replica of slot {slot} is away and would forget paid orders if it took over: if it is gone for good, "
             f"run SELECT pg_drop_replication_slot('{slot}'); if not, {_command(())}"
         )
     if seen.left:
         return (
-            f"{', '.join(seen.left)} followed asynchronously, is away, and would forget paid orders if it took over: "
-            f"if it is gone for good, restart gpubid (`systemctl restart gpubid`); if not, {_command(seen.left)}"
+            f"the replica {', '.join(seen.left)} followed asynchronously, is away, and would forget paid orders if it "
+            f"took over: if it is gone for good, restart gpubid (`systemctl restart gpubid`); if not, "
+            f"{_command(seen.left)}"
         )
     return ""
 
 
 def _command(standbys: tuple[str, ...]) -> str:
-    """Return the command that lets each of these standbys confirm every commit: then any of them may take over."""
+    """Return the command that lets each of these replicas confirm every commit: then any of them may take over."""
     quoted = ", ".join(sorted({f'"{name}"' for name in standbys}))
     value = f"FIRST {len(standbys)} ({quoted})" if standbys else "*"
     return (
