@@ -9,21 +9,9 @@ import enum
 import re
 from collections.abc import Mapping
 
-from agent.simulator.real_process import Process
+from agent.simulator.instances.container_state import Container, ContainerState
 
 _PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
-
-
-class Container(enum.Enum):
-    """Name the state of a contract's container, as its host would report it."""
-
-    NONE = "none"  # nothing reported yet: the seconds after a create
-    LOADING = "loading"  # image being pulled or unpacked
-    CREATED = "created"  # the host gave up before the first start; see Contract.pull_error
-    RUNNING = "running"
-    EXITED = "exited"  # ran once, and does not run now
-    REBOOTING = "rebooting"
-    RECYCLING = "recycling"
 
 
 class StopCause(enum.Enum):
@@ -211,7 +199,7 @@ class RentTerms:
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Contract:
+class Contract(ContainerState):
     """Hold the contract of one accepted create: a disk, a claim on GPUs, a container.
 
     `holds_gpu` is the control plane's state (the vendor's current state), `is_intended` the state that the control
@@ -226,51 +214,32 @@ class Contract:
     locked_ask: float  # $/h for the slice when it was created
     disk_gb: float
     image: str
-    image_gb: float
     label: str | None
     created: float
     end_time: float
-    onstart: str | None = None
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     args: tuple[str, ...] = ()
     runtype: str = "ssh"
     template: str | None = None
     discount: float = 0.0  # of its GPUs' price, bought by a deposit
-    container: Container = Container.NONE
-    holds_gpu: bool = False
     wants_gpu: bool = True
     is_intended: bool = False
     is_queued: bool = False
     is_underbid: bool = False  # the create itself was below the floor: the call answers with a refusal
-    is_offline: bool = False  # its host does not answer
     is_unknown: bool = False  # weather: the host's heartbeat is lost, the state unknown
     stop_cause: StopCause | None = None
-    pulled_share: float = 0.0  # of the image, 1 when complete
-    pull_error: str | None = None
-    is_stuck: bool = False
-    loading_until: float | None = None
-    first_started: float | None = None  # container's first run
-    running_since: float | None = None
-    ran: tuple[float, float] | None = None  # the last stretch that ended
-    worked: float = 0.0  # seconds of all stretches that ended
     held_since: float | None = None
     stopped_since: float | None = None
-    down_gb: float = 0.0
     up_gb: float = 0.0
-    ended: float | None = None
     end_cause: EndCause | None = None
-    process: Process | None = None  # its real processes, in a climate that runs them
-    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0})
+    charged: dict[str, float] = dataclasses.field(
+        default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0}, kw_only=True
+    )
 
     @property
     def is_bid(self) -> bool:
         """Return whether it is interruptible; False is on demand."""
         return self.bid is not None
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the image is complete on its disk."""
-        return self.pulled_share >= 1.0
 
     @property
     def ports(self) -> list[int]:

@@ -10,7 +10,8 @@ from agent.markets import labels
 from agent.simulator.dstack.model import Run
 from agent.simulator.dstack.world import World as Clouds
 from agent.simulator.instances.billing import Till, Turn
-from agent.simulator.market_model import Container, Contract, EndCause
+from agent.simulator.instances.container_state import Container
+from agent.simulator.market_model import Contract, EndCause
 from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.mithril.world import World
 from agent.simulator.runpod import assumed_figures

@@ -17,7 +17,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.engine.lab_job import Job
 from agent.simulator import climate_files
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from tests.support.world import START, Rehearsed, Scene, rehearsed, work
 
 JOBS = 20

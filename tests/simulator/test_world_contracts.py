@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.simulator.market_model import Container, EndCause, NoticeKind, Refusal, RentTerms, StopCause
+from agent.simulator.instances.container_state import Container
+from agent.simulator.market_model import EndCause, NoticeKind, Refusal, RentTerms, StopCause
 from tests.support import quiet
 
 

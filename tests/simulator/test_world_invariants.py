@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent.simulator import climate_files
-from agent.simulator.market_model import Container, Contract, Refusal, RentTerms
+from agent.simulator.instances.container_state import Container
+from agent.simulator.market_model import Contract, Refusal, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 

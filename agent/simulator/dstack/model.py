@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.simulator.instances import program
-from agent.simulator.market_model import Container
-from agent.simulator.real_process import Process
+from agent.simulator.instances.container_state import ContainerState
 
 FINISHED = frozenset({"terminated", "failed", "done"})
 
@@ -64,7 +63,7 @@ class Nowhere:
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Run:
+class Run(ContainerState):
     """Hold a run. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
 
     contract_id: int
@@ -84,24 +83,7 @@ class Run:
     finished: float | None = None
     is_deleted: bool = False
     image: str = ""
-    image_gb: float = 0.0
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    onstart: str | None = None
-    container: Container = Container.NONE
-    holds_gpu: bool = False
-    is_offline: bool = False
-    is_stuck: bool = False
-    pulled_share: float = 0.0
-    pull_error: str | None = None
-    loading_until: float | None = None
-    first_started: float | None = None
-    running_since: float | None = None
-    ran: tuple[float, float] | None = None
-    worked: float = 0.0
-    down_gb: float = 0.0
-    ended: float | None = None
-    process: Process | None = None
-    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
 
     @property
     def configuration(self) -> Mapping[str, Any]:
@@ -113,11 +95,6 @@ class Run:
     def host(self) -> Machine | Nowhere:
         """Return its machine."""
         return self.machine or Nowhere()
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the image is complete on its disk."""
-        return self.pulled_share >= 1.0
 
     def success_streak(self, now: float, every: float) -> int:
         """Return how often in a row the page of its service has answered, asked `every` so many seconds."""

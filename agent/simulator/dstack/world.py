@@ -19,8 +19,9 @@ from agent.simulator.dstack.model import FINISHED, Kind, Machine, Refused, Run
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.instances.billing import Rates, Till
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.containers import Containers
-from agent.simulator.market_model import Charge, Container, Refusal
+from agent.simulator.market_model import Charge, Refusal
 
 FIRST_NUMBER = 70_000_001  # apart from the numbers of the other markets
 FIRST_MACHINE = 17_000_001

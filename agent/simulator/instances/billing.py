@@ -7,8 +7,9 @@
 import dataclasses
 import math
 
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.rented import Rented
-from agent.simulator.market_model import Charge, Container
+from agent.simulator.market_model import Charge
 
 DAY = 86_400.0
 HOUR = 3600.0

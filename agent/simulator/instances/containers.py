@@ -15,8 +15,8 @@ from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images, program
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.rented import Rented
-from agent.simulator.market_model import Container
 
 _HOUR = 3600.0
 R = TypeVar("R", bound=Rented)

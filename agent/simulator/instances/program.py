@@ -22,8 +22,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.rented import Rented
-from agent.simulator.market_model import Container
 
 READY_AFTER = 15.0
 FULL_ANSWER_SECONDS = 2.0

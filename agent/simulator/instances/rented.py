@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from agent.simulator.real_process import Process
 
 

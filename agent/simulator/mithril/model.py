@@ -4,10 +4,9 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import ContainerState
 from agent.simulator.mithril.places import Pool
 from agent.simulator.mithril.vms import Vm
-from agent.simulator.real_process import Process
 
 
 class Status(enum.Enum):
@@ -83,7 +82,7 @@ class Machines:
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Bid:
+class Bid(ContainerState):
     """A bid of ours. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
 
     contract_id: int
@@ -95,32 +94,15 @@ class Bid:
     created: float
     host: Machines
     image: str = ""
-    image_gb: float = 0.0
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     open_ports: tuple[int, ...] = ()
     words: tuple[str, ...] = ()  # of its container's first process
-    onstart: str | None = None
     status: Status = Status.OPEN
     vms: list[Vm] = dataclasses.field(default_factory=list)
     history: list[Event] = dataclasses.field(default_factory=list)
     notice_at: float | None = None
     turn: int = 0  # of its machines; plans of an earlier one are void
-    container: Container = Container.NONE
-    holds_gpu: bool = False
-    is_offline: bool = False
-    is_stuck: bool = False
-    pulled_share: float = 0.0
-    pull_error: str | None = None
-    loading_until: float | None = None
-    first_started: float | None = None
-    running_since: float | None = None
-    ran: tuple[float, float] | None = None
-    worked: float = 0.0
-    down_gb: float = 0.0
-    ended: float | None = None
     end_cause: str | None = None
-    process: Process | None = None
-    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
 
     @property
     def pool(self) -> Pool:
@@ -131,11 +113,6 @@ class Bid:
     def quantity(self) -> int:
         """Return how many instances it asks for, all or none."""
         return self.terms.quantity
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the image is complete on its boot disk."""
-        return self.pulled_share >= 1.0
 
     @property
     def ports(self) -> list[int]:

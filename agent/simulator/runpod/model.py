@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent.simulator.market_model import Container
-from agent.simulator.real_process import Process
+from agent.simulator.instances.container_state import Container, ContainerState
 from agent.simulator.runpod.models import Cloud, GpuType
 
 
@@ -110,7 +109,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Pod:
+class Pod(ContainerState):
     """A pod. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
 
     contract_id: int
@@ -122,7 +121,6 @@ class Pod:
     bid: float | None  # $/h of one GPU
     label: str | None
     image: str
-    image_gb: float
     created: float
     change: Change
     changed: float
@@ -133,29 +131,9 @@ class Pod:
     volume_gb: int = 0
     volume_path: str = "/workspace"
     is_locked: bool = False
-    onstart: str | None = None
-    container: Container = Container.NONE
-    holds_gpu: bool = True
+    holds_gpu: bool = dataclasses.field(default=True, kw_only=True)
     is_leaving: bool = False  # SIGTERM was sent: its GPUs are promised to another
-    is_offline: bool = False
-    is_stuck: bool = False
-    pulled_share: float = 0.0
-    pull_error: str | None = None
-    loading_until: float | None = None
-    first_started: float | None = None
-    running_since: float | None = None
-    ran: tuple[float, float] | None = None
-    worked: float = 0.0
-    down_gb: float = 0.0
-    ended: float | None = None
     end_cause: str | None = None
-    process: Process | None = None
-    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the image is complete on its host."""
-        return self.pulled_share >= 1.0
 
     @property
     def is_bid(self) -> bool:

@@ -11,8 +11,8 @@ from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.instances.billing import Rates, Till
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.containers import Containers
-from agent.simulator.market_model import Container
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused

@@ -15,8 +15,9 @@ from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates, Till
+from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.containers import Containers
-from agent.simulator.market_model import Container, Contract, EndCause, Notice, NoticeKind, Refusal, StopCause
+from agent.simulator.market_model import Contract, EndCause, Notice, NoticeKind, Refusal, StopCause
 from agent.simulator.vast.host_auction import Yard
 from agent.simulator.vast.prices import Prices
 

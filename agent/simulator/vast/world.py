@@ -14,9 +14,9 @@ from agent.simulator import demand
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import billing, images
+from agent.simulator.instances.container_state import Container
 from agent.simulator.market_model import (
     Charge,
-    Container,
     Contract,
     EndCause,
     Host,

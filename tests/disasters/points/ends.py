@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent.domain.slot import Slot
 from agent.domain.work.workload import WorkloadKind
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.story import Work
 from tests.disasters.truth import Box, Truth

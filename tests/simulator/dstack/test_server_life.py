@@ -8,7 +8,7 @@ from agent.simulator.climate import Climate
 from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.model import Refused, Run
 from agent.simulator.dstack.world import FLEET, FLEET_CONFIGURATION, World
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from tests.support.market import START, STILL
 
 HOUR = 3600.0

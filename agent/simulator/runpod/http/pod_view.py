@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 from agent.simulator.instances import program
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface

@@ -6,7 +6,7 @@ import msgspec
 
 from agent.simulator.api_calls import Reply
 from agent.simulator.instances import program
-from agent.simulator.market_model import Container
+from agent.simulator.instances.container_state import Container
 from agent.simulator.runpod.http import calls, rest_bodies
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
