@@ -10,7 +10,7 @@ from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold
 from agent.domain.work.order import Order
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support import spending
 from tests.support.world import Rehearsed, rehearsed
 

@@ -2,7 +2,7 @@
 
 import random
 
-from agent.simulator.market_model import RentTerms
+from agent.simulator.vast.model import RentTerms
 from tests.disasters.auctions import auction_deeds
 from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.stage import Stage

@@ -11,11 +11,11 @@ from agent.simulator.dstack.model import Run
 from agent.simulator.dstack.world import World as Clouds
 from agent.simulator.instances.billing import Till, Turn
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import Contract, EndCause
 from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.mithril.world import World
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Pod
+from agent.simulator.vast.model import Contract, EndCause
 from tests.support.scene import FLEET
 from tests.support.steered import Simulator
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.domain.record.lease import LeaseState
-from agent.simulator.market_model import EndCause
+from agent.simulator.vast.model import EndCause
 from tests.support.world import Rehearsed, play
 
 WORDS = ["id", "label", "price", "state", "host", "date", "next_cursor", "rows"]

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.order import Order
-from agent.simulator.market_model import Contract, EndCause
+from agent.simulator.vast.model import Contract, EndCause
 from tests.support import levers, loop
 from tests.support.scene import PROPERTY_POLL, Scene, work
 from tests.support.wiring import IS_WIRED

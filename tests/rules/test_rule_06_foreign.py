@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.domain.record.intent import IntentState
-from agent.simulator.market_model import EndCause
+from agent.simulator.vast.model import EndCause
 from tests.support.losses import seeds
 from tests.support.world import FLEET, Rehearsed, play, work
 

@@ -20,7 +20,7 @@ from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support import levers, played_bucket
 from tests.support.carried import PlayedGuard
 from tests.support.losses import seeds

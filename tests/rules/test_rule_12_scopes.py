@@ -16,7 +16,7 @@ from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support import traffic
 from tests.support.losses import AFTER, BEFORE, ORDERS, seeds
 from tests.support.wiring import IS_NIGHT

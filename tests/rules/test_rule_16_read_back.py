@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, rehearsed, work
 

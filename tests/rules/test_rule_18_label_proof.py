@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
-from agent.simulator.market_model import EndCause
+from agent.simulator.vast.model import EndCause
 from tests.support.losses import seeds
 from tests.support.world import HOURS_POLL, Rehearsed, play, work
 

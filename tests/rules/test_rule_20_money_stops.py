@@ -22,8 +22,8 @@ from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
-from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
+from agent.simulator.vast.model import Contract
 from tests.support import builders, loop, second_price, spending
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import seeds

@@ -8,8 +8,8 @@ from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
-from agent.simulator.market_model import NoticeKind
 from agent.simulator.vast.http import inbox
+from agent.simulator.vast.model import NoticeKind
 from tests.support.world import rehearsed, work
 
 KEPT_ON_DISK = Checkpoint(place=CheckpointPlace.DISK)

@@ -7,7 +7,7 @@ import pytest
 
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support.world import rehearsed
 
 

@@ -16,7 +16,7 @@ from agent.domain.record.lease import LeaseState
 from agent.markets import labels
 from agent.outside import Outside
 from agent.simulator.http_wire import Answer, Asked
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support import engines, spending
 from tests.support.in_process import InProcess
 from tests.support.scene import KEY

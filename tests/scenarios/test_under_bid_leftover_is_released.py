@@ -5,7 +5,7 @@ from pathlib import Path
 from agent.domain.money import per_hour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
-from agent.simulator.market_model import EndCause
+from agent.simulator.vast.model import EndCause
 from tests.support.world import POLL, Rehearsed, rehearsed
 
 

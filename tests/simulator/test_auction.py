@@ -3,8 +3,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.simulator.market_model import Rival, Slice
 from agent.simulator.vast import auction, hosts
+from agent.simulator.vast.model import Rival, Slice
 from tests.support import quiet
 
 HOST = quiet.world().slices

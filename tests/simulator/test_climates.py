@@ -4,8 +4,8 @@ import pytest
 
 from agent.simulator import climate_files, faults
 from agent.simulator.climate import Climate, ClimateError
-from agent.simulator.market_model import EndCause, NoticeKind, RentTerms, StopCause
 from agent.simulator.runpod.climate_table import Runpod
+from agent.simulator.vast.model import EndCause, NoticeKind, RentTerms, StopCause
 from agent.simulator.vast.world import World
 from tests.support import quiet
 

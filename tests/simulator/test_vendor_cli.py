@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.market_model import RentTerms
 from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.model import RentTerms
 from agent.simulator.vast.world import World
 from tests.support.market import STILL, Market
 from tests.support.steered import Simulator

@@ -3,7 +3,8 @@
 import pytest
 
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import NoticeKind, Refusal, RentTerms, StopCause
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.model import NoticeKind, RentTerms, StopCause
 from tests.support import levers, quiet
 
 

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from agent.simulator import climate_files
-from agent.simulator.market_model import Refusal, RentTerms
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.model import RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 

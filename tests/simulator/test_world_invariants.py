@@ -7,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from agent.simulator import climate_files
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import Contract, Refusal, RentTerms
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.model import Contract, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 

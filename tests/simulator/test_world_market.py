@@ -6,7 +6,7 @@ import statistics
 
 from agent.simulator import climate_files
 from agent.simulator.climate import Demand
-from agent.simulator.market_model import NoticeKind, RentTerms
+from agent.simulator.vast.model import NoticeKind, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
 

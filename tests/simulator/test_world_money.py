@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import NoticeKind, RentTerms, StopCause
+from agent.simulator.vast.model import NoticeKind, RentTerms, StopCause
 from tests.support import quiet
 
 DAY = 86_400.0

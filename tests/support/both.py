@@ -25,9 +25,10 @@ from agent.markets.market_record import MarketOptions
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.climate import Climate
-from agent.simulator.market_model import Charge, Contract
+from agent.simulator.market_model import Charge
 from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Pod
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world import World
 from tests.support import engines
 from tests.support.in_process import InProcess

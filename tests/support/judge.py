@@ -8,7 +8,7 @@ from agent.domain.record.lease import LeaseState
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.markets import labels
 from agent.simulator import recorded_figures
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support.verdict import SPEND_DOLLARS, SPEND_SHARE
 from tests.support.witness import intent_id
 

@@ -5,7 +5,8 @@ import math
 import random
 
 from agent.simulator import climate_files, recorded_figures
-from agent.simulator.market_model import Host, NoticeKind, Refusal, RentTerms, Slice
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.model import Host, NoticeKind, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0

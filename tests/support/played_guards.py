@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from agent.guard.tasks import task_watch
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.support.played_bucket import PlayedBucket
 from tests.support.world import Rehearsed
 

@@ -4,7 +4,7 @@ import dataclasses
 import typing
 
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.market_model import Contract, NoticeKind, RentTerms, Slice
+from agent.simulator.vast.model import Contract, NoticeKind, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 START = 1_790_000_000.0

@@ -11,7 +11,7 @@ import msgspec
 from agent.domain.record.intent import IntentKind
 from agent.markets import labels
 from agent.simulator.http_wire import Answer, Asked
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world import World
 from tests.support import engines
 from tests.support.in_process import Answering

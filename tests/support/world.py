@@ -36,8 +36,8 @@ from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.outside import Outside
 from agent.simulator import faults
-from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.vast.model import Contract, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import bucket_calls, engines, loop
 from tests.support.bucket_calls import BucketCalls

@@ -21,7 +21,8 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Requirements
 from agent.lab.bids import rows
 from agent.markets import market_errors, port
-from agent.simulator.market_model import Contract, Refusal, RentTerms, Slice
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.model import Contract, RentTerms, Slice
 from agent.simulator.vast.world import World
 
 BID_PLACES = 4

@@ -11,7 +11,7 @@ from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure
 from agent.lab.bids import day, hindsight, waste
 from agent.lab.engine import run_timeline
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world import World
 
 HOUR = 3600.0

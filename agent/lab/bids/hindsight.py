@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from agent.lab.bids import bid_market
 from agent.markets import port
-from agent.simulator.market_model import Slice
+from agent.simulator.vast.model import Slice
 from agent.simulator.vast.world import World
 
 HOUR = 3600.0

@@ -17,7 +17,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import MICROS, UsdPerHour
 from agent.simulator.instances import program
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import Contract, Notice, NoticeKind, Slice
+from agent.simulator.vast.model import Contract, Notice, NoticeKind, Slice
 from agent.simulator.vast.world import World
 
 SHOWN = {

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from agent.simulator.market_model import Contract, Rival
+from agent.simulator.vast.model import Contract, Rival
 
 TICK = 0.0001  # $/h, the least by which a bid beats another one
 ALWAYS = math.inf  # the price per GPU of an on-demand renter, as far as ranking goes

@@ -6,7 +6,7 @@ NVL. Compute capability, memory and TFLOPS of the others are the makers' data; t
 are assumed.
 """
 
-from agent.simulator.market_model import Gpu
+from agent.simulator.vast.model import Gpu
 
 # weight per thousand hosts, and the card
 MODELS: tuple[tuple[float, Gpu], ...] = (

@@ -8,11 +8,11 @@ a command finds the programs of this machine.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent.simulator.market_model import Contract
 from agent.simulator.processes import simulated_gpus
 from agent.simulator.processes.container_process import Start
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.processes.simulated_gpus import SimulatedGpus
+from agent.simulator.vast.model import Contract
 
 _ADDRESS = "127.0.0.1"
 

@@ -17,8 +17,9 @@ from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.container_state import Container
 from agent.simulator.instances.containers import Containers
-from agent.simulator.market_model import Contract, EndCause, Notice, NoticeKind, Refusal, StopCause
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast.host_auction import Yard
+from agent.simulator.vast.model import Contract, EndCause, Notice, NoticeKind, StopCause
 from agent.simulator.vast.prices import Prices
 
 _SETTLED = frozenset({Container.RUNNING, Container.EXITED, Container.REBOOTING, Container.RECYCLING})

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from agent.simulator import demand, recorded_figures
 from agent.simulator.climate import Climate
-from agent.simulator.market_model import Contract, Host, Rival, Slice, StopCause
 from agent.simulator.vast import auction, quotes
+from agent.simulator.vast.model import Contract, Host, Rival, Slice, StopCause
 from agent.simulator.vast.prices import Prices
 
 WARM_UP = 2 * 3600.0  # rivals come this long before the world begins, or it would begin empty

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.simulator import recorded_figures
-from agent.simulator.market_model import Gpu, Host, Slice
 from agent.simulator.vast import card_catalogue, places
+from agent.simulator.vast.model import Gpu, Host, Slice
 
 # GPUs of a host and their share, fitted to CENSUS_OFFERS over CENSUS_HOSTS and to SINGLE_GPU_SHARES; assumed otherwise.
 SIZES: tuple[tuple[float, int], ...] = ((0.24, 1), (0.30, 2), (0.29, 4), (0.03, 6), (0.14, 8))

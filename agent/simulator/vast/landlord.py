@@ -12,8 +12,9 @@ import dataclasses
 
 from agent.simulator import recorded_figures
 from agent.simulator.event_queue import Timeline
-from agent.simulator.market_model import Contract, NoticeKind, Refusal
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast.contract_desk import Desk
+from agent.simulator.vast.model import Contract, NoticeKind
 from agent.simulator.vast.volume_store import Storeroom
 from agent.simulator.vast.world_interface import Stage
 

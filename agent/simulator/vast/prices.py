@@ -2,7 +2,7 @@
 
 from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
-from agent.simulator.market_model import Host, Slice
+from agent.simulator.vast.model import Host, Slice
 
 
 class Prices:

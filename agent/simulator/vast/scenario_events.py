@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from agent.simulator import demand
 from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
-from agent.simulator.market_model import Host, Slice
 from agent.simulator.vast.host_auction import Yard
+from agent.simulator.vast.model import Host, Slice
 from agent.simulator.vast.prices import Prices
 from agent.simulator.vast.world_interface import Stage
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.simulator.instances import program
 from agent.simulator.instances.rented import Rented
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world_interface import Stage
 
 

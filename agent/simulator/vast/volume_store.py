@@ -4,8 +4,9 @@ import dataclasses
 
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates
-from agent.simulator.market_model import Contract, Host, Refusal, Slice
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast.contract_desk import Desk
+from agent.simulator.vast.model import Contract, Host, Slice
 from agent.simulator.vast.world_interface import Stage
 
 FIRST_ASK = 30_000_000  # the id of a volume's offer is this plus its host's number

@@ -15,21 +15,12 @@ from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import billing, images
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import (
-    Charge,
-    Contract,
-    EndCause,
-    Host,
-    Notice,
-    Refusal,
-    RentTerms,
-    Rival,
-    Slice,
-)
+from agent.simulator.market_model import Charge, Refusal
 from agent.simulator.vast import landlord, prices, scenario_events, truth
 from agent.simulator.vast.contract_desk import Desk
 from agent.simulator.vast.host_auction import Opening, Yard
 from agent.simulator.vast.hosts import draw_hosts, draw_slices
+from agent.simulator.vast.model import Contract, EndCause, Host, Notice, RentTerms, Rival, Slice
 
 LOWEST_BID = 0.001
 HIGHEST_BID = 128.0  # of a create

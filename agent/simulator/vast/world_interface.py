@@ -3,8 +3,8 @@
 from typing import Any, Protocol
 
 from agent.simulator.climate import Climate
-from agent.simulator.market_model import Contract, Host
 from agent.simulator.vast.host_auction import Yard
+from agent.simulator.vast.model import Contract, Host
 
 
 class HostOwner(Protocol):

@@ -11,9 +11,10 @@ from agent.guard import bucket_notes, guard_settings
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import manifest as manifests
 from agent.guard.checkpoints.manifest import WrongManifest
-from agent.simulator.market_model import Contract, Refusal
+from agent.simulator.market_model import Refusal
 from agent.simulator.processes import simulated_gpus
 from agent.simulator.runpod.model import Pod, Refused
+from agent.simulator.vast.model import Contract
 from tests.disasters.guards.bucket import Bucket, GuardSide
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.story import Story

@@ -7,8 +7,8 @@ Only Vast gives a GPU back by itself, and only where it took the GPU itself, not
 
 from pathlib import Path
 
-from agent.simulator.market_model import Contract, StopCause
 from agent.simulator.mithril.model import Bid
+from agent.simulator.vast.model import Contract, StopCause
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.orders import Order
 from tests.disasters.points.fading import ENDS

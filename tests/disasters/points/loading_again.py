@@ -6,7 +6,7 @@ Only Vast bills no GPU that loads, and its record has the resumption before the 
 from collections.abc import Iterator
 
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import Contract
+from agent.simulator.vast.model import Contract
 from tests.disasters.truth import Box, Truth
 
 

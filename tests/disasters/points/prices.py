@@ -10,9 +10,9 @@ from agent.config.settings import Config
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
 from agent.simulator.dstack.model import Run
-from agent.simulator.market_model import Contract
 from agent.simulator.mithril.model import Bid
 from agent.simulator.runpod.model import Pod
+from agent.simulator.vast.model import Contract
 from tests.disasters.orders import PAYING, Order
 from tests.disasters.points.known import LISTINGS
 from tests.disasters.sight import Broken, Sight

@@ -10,7 +10,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.record.host_check import HostCheck
 from agent.domain.work.guard_terms import Accept
 from agent.domain.work.workload import Workload
-from agent.simulator.market_model import Slice
+from agent.simulator.vast.model import Slice
 from agent.simulator.vast.world import World
 from strategies.hedged_rules.params import HedgedParams
 from strategies.patient import PatientParams

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.market_model import Contract, Refusal, RentTerms
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast import calls
 from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, refusals
 from agent.simulator.vast.http.surface import Surface
+from agent.simulator.vast.model import Contract, RentTerms
 
 LEAST_PRICE, MOST_PRICE = 0.001, 128.0
 LONGEST_LABEL = 256

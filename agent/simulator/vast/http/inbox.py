@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.market_model import Notice, NoticeKind
 from agent.simulator.vast import calls
 from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, notice_words
 from agent.simulator.vast.http.surface import Surface
+from agent.simulator.vast.model import Notice, NoticeKind
 
 MOST_NOTICES = 50
 SHOWN = frozenset({NoticeKind.STARTED, NoticeKind.RESUMED, NoticeKind.OUTBID})

@@ -1,6 +1,6 @@
 """The words of every notice, in the inbox and to webhooks."""
 
-from agent.simulator.market_model import Notice, NoticeKind
+from agent.simulator.vast.model import Notice, NoticeKind
 
 # Slug, subject and sentence of each kind. {id}, {machine}, {image}, {price} and {floor} are filled in.
 # Those of STARTED and OUTBID are the recorded ones.

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from agent.simulator.market_model import Host, Slice
 from agent.simulator.vast.http import filter_grammar
+from agent.simulator.vast.model import Host, Slice
 from agent.simulator.vast.world import World
 
 HOURS_PER_MONTH = 720.0

@@ -10,8 +10,8 @@ from typing import Any
 
 from agent.simulator.instances import open_ports, program
 from agent.simulator.instances.container_state import Container
-from agent.simulator.market_model import Contract
 from agent.simulator.vast.http import offer_rows
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world import World
 
 _STATUS = {

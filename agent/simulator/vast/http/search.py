@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.market_model import Slice
 from agent.simulator.vast import calls
 from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, offer_rows
 from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.filter_grammar import Test
 from agent.simulator.vast.http.offer_rows import OfferRows
+from agent.simulator.vast.model import Slice
 from agent.simulator.vast.world import World
 
 DEFAULT_LIMIT = 64

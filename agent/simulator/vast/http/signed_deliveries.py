@@ -19,8 +19,8 @@ import aiohttp
 import msgspec
 
 from agent.simulator import recorded_figures
-from agent.simulator.market_model import Notice, NoticeKind
 from agent.simulator.vast.http import notice_words
+from agent.simulator.vast.model import Notice, NoticeKind
 from agent.simulator.vast.world import World
 
 TIMEOUT_SECONDS = 10.0

@@ -6,12 +6,13 @@ from typing import Any
 from agent.simulator import api_calls
 from agent.simulator.api_calls import Reply
 from agent.simulator.faults import Fault
-from agent.simulator.market_model import Contract, Refusal
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.records import Records
 from agent.simulator.vast.http.search import Search
 from agent.simulator.vast.http.signed_deliveries import Deliveries
+from agent.simulator.vast.model import Contract
 from agent.simulator.vast.world import World
 from agent.simulator.weather import Weather
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.market_model import Host, Refusal
+from agent.simulator.market_model import Refusal
 from agent.simulator.vast import calls, volume_store
 from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, offer_rows
 from agent.simulator.vast.http.surface import Surface
+from agent.simulator.vast.model import Host
 from agent.simulator.vast.volume_store import Volume
 
 DEFAULT_GB = 15
