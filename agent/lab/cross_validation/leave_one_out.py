@@ -29,7 +29,7 @@ class Judge(Protocol):
         """Return the table of a record, with numbers fitted on the others, and further figures for JSON."""
         ...
 
-    def report(self, rounds: Sequence[Round]) -> Report:
+    def report(self, rounds: Sequence[Round], /) -> Report:
         """Return the tables of all rounds for people."""
         ...
 
