@@ -205,8 +205,8 @@ ha-demo: setup tools ## Start PostgreSQL, two daemons and a simulated market her
 	@$(PYTHON) -m tests.failovers.demo
 
 .PHONY: failovers
-failovers: setup ## RUNS failovers of two real daemons on a real PostgreSQL server: the leader dies at each step of each write
-	@$(PYTHON) -m tests.failovers --runs $(or $(RUNS),200)
+failovers: setup ## RUNS failovers of two real daemons on PostgreSQL; WAY: the leader is killed (at each step of each write), frozen or cut off, the server or its primary dies
+	@$(PYTHON) -m tests.failovers --way $(or $(WAY),killed) --runs $(or $(RUNS),200)
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone caddy:caddy debootstrap:debootstrap systemd-nspawn:systemd-container

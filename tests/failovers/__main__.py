@@ -1,47 +1,40 @@
-"""`python -m tests.failovers`: kill so many leaders; 1 if anything was ordered, leased or charged wrongly.
+"""`python -m tests.failovers`: strike so many leaders; 1 if anything was ordered, leased or charged wrongly.
 
-Each round plays every kind of write once, over a new market, server and fleet, which are judged at its end; four rounds
-play every step of the journal with every kind. Finished rounds are kept by the committed tree, so a broken run goes on.
+Each round has a new market, server and fleet, which are judged at its end. Finished rounds are kept by the committed
+tree and the way, so a broken run goes on.
+
+1. `--way killed`: a round plays every kind of write once; four rounds play every step of the journal with every kind.
+2. The other ways strike a leader under load, at moments drawn from the number of the round.
 """
 
 import argparse
 import asyncio
-import contextlib
 import json
+import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.failovers import stages
 from tests.failovers.rig import ROUNDS, Unprovoked, rig
-from tests.support import committed, engines, postgres
+from tests.support import committed, engines, network
 
 KEPT = Path.home() / ".cache/gpubid/failovers"
 ROOT = Path(__file__).parents[2]
+KILLED = "killed"
+BLOWS = 5
+"""Of one round of the other ways."""
 
 
-@contextlib.contextmanager
-def server() -> Iterator[str]:
-    """Start a server, and yield the address of a role that is no superuser."""
-    import psycopg
-
-    with postgres.running() as url:
-        whole = url.replace("+psycopg", "")
-        with psycopg.connect(whole, autocommit=True) as raw:
-            raw.execute(f"CREATE ROLE {engines.ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'".encode())
-            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {engines.ROLE}".encode())
-        yield whole.replace("lab:", f"{engines.ROLE}:")
-
-
-async def play(number: int) -> dict[str, Any]:
-    """Play one round, and return its gaps and its mistakes.
+async def kill(number: int) -> dict[str, Any]:
+    """Play one round of leaders that are killed, and return its gaps and its mistakes.
 
     `alone` counts the leaders that died before another stood by; `unprovoked` is a case that the market did not allow.
     """
     played: dict[str, Any] = {"gaps": [], "alone": 0, "wrong": [], "unprovoked": []}
-    with server() as url, tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
+    with engines.serving() as url, tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
         async with rig(Path(place), url, seed=number + 1) as made:
             for step, kind in ROUNDS[number % len(ROUNDS)]:
                 try:
@@ -57,27 +50,60 @@ async def play(number: int) -> dict[str, Any]:
     return played
 
 
+async def play(way: str, number: int) -> dict[str, Any]:
+    """Play one round of another way, and return its gaps and its mistakes.
+
+    `kept` counts the leaders that led on, `writing` those that had a write on its way or unsettled at the blow.
+    """
+    played: dict[str, Any] = {"gaps": [], "kept": 0, "writing": 0, "wrong": []}
+    chance = random.Random(number)
+    with tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
+        async with stages.WAYS[way](Path(place), number) as (made, once):
+            for _ in range(BLOWS):
+                passed = await once(chance)
+                gap = passed.gap_seconds
+                played["gaps"] += [] if gap is None else [gap]
+                played["kept"] += gap is None
+                played["writing"] += passed.writing > 0
+                played["wrong"] += passed.wrong
+                told = "leads on" if gap is None else f"gap {gap:.2f} s"
+                print(f"round {number}: {passed.kind} with {passed.writing} open, {told}", flush=True)
+            played["wrong"] += await made.end()
+    print(f"round {number}: {played['wrong'] or 'right'}", flush=True)
+    return played
+
+
 def told(rounds: list[dict[str, Any]]) -> list[str]:
     """Return the figures and the mistakes of the rounds, as lines."""
     gaps = sorted(gap for each in rounds for gap in each["gaps"])
-    cuts = statistics.quantiles(gaps, n=100, method="inclusive")
-    lines = [f"{len(gaps)} failovers; from the kill to the new leader's first cycle: "]
-    lines[0] += f"p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, longest {gaps[-1]:.2f} s"
-    lines[0] += f"; {sum(each['alone'] for each in rounds)} more died before another stood by"
-    lines[0] += f"; {sum(len(each['unprovoked']) for each in rounds)} never came to their write"
-    return [*lines, *(f"WRONG: {line}" for each in rounds for line in each["wrong"])]
+    line = f"{len(gaps)} failovers"
+    if gaps:
+        cuts = statistics.quantiles(gaps if len(gaps) > 1 else gaps * 2, n=100, method="inclusive")
+        line += "; from the blow to the new leader's first cycle: "
+        line += f"p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, longest {gaps[-1]:.2f} s"
+    sums = {name: sum(each.get(name, 0) for each in rounds) for name in ("alone", "kept", "writing")}
+    line += f"; {sums['alone']} more died before another stood by" if sums["alone"] else ""
+    line += f"; {sums['kept']} more led on" if sums["kept"] else ""
+    line += f"; {sums['writing']} blows met an open write" if sums["writing"] else ""
+    lost = sum(len(each.get("unprovoked", ())) for each in rounds)
+    line += f"; {lost} never came to their write" if lost else ""
+    return [line, *(f"WRONG: {wrong}" for each in rounds for wrong in each["wrong"])]
 
 
 def main() -> int:
     """Play rounds until there are enough failovers, and print their figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.failovers")
-    parser.add_argument("--runs", type=int, default=200, help="failovers")
+    parser.add_argument("--way", choices=(KILLED, *stages.WAYS), default=KILLED, help="what happens to the leader")
+    parser.add_argument("--runs", type=int, default=200, help="failovers, and leaders that led on")
     asked = parser.parse_args()
+    if asked.way == "cut" and not network.is_allowed():
+        parser.error("--way cut makes network namespaces with `ip`: run it as root on Linux")
     name = committed.digest(ROOT)
-    file = KEPT / f"{name}.json"
+    file = KEPT / f"{name}-{asked.way}.json"
     rounds: list[dict[str, Any]] = json.loads(file.read_text()) if name and file.exists() else []
-    while sum(len(each["gaps"]) for each in rounds) < asked.runs:
-        rounds.append(asyncio.run(play(len(rounds))))
+    while sum(len(each["gaps"]) + each.get("kept", 0) for each in rounds) < asked.runs:
+        number = len(rounds)
+        rounds.append(asyncio.run(kill(number) if asked.way == KILLED else play(asked.way, number)))
         if name:
             KEPT.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(rounds))

@@ -5,8 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.failovers.__main__ import server
 from tests.failovers.rig import SPEED, Rig, rig
+from tests.support import engines
 
 DEATHS = {
     "sent": "just after it wrote down that it sends a rent: no request has left",
@@ -53,7 +53,7 @@ async def play(place: Path, url: str) -> int:
 
 def main() -> int:
     """Start everything in a folder that is removed at the end."""
-    with server() as url, tempfile.TemporaryDirectory(prefix="gpubid-ha-demo-") as place:
+    with engines.serving() as url, tempfile.TemporaryDirectory(prefix="gpubid-ha-demo-") as place:
         return asyncio.run(play(Path(place), url))
 
 

@@ -47,6 +47,15 @@ def wrong(
     return found
 
 
+def late(calls: Iterable[Mapping[str, Any]], intents: Iterable[Ordered]) -> list[str]:
+    """Return the writes for which none of these intents was sent, as sentences: somebody sent them who may not."""
+    sent = {_place(each) for each in intents if each.is_sent}
+    places = [place for call in calls if (place := _asked(call)) is not None]
+    return [
+        f"a request to {kind} {of} arrived, for an intent of before" for kind, of in places if (kind, of) not in sent
+    ]
+
+
 def _intent_of(label: str) -> str:
     found = re.search(r"[:-]([0-9a-f]{16})(?:$|[:-])", label)
     return found[1] if found is not None else ""
@@ -59,6 +68,9 @@ def _place(intent: Ordered) -> tuple[str, str]:
 
 
 def _asked(call: Mapping[str, Any]) -> tuple[str, str] | None:
+    if call["method"] == "DELETE":
+        gone = _TURN.search(call["path"])
+        return None if gone is None else ("release", gone[1])
     if call["method"] != "PUT":
         return None
     for kind, pattern in (("rent", _RENT), ("rebid", _REBID), ("turn", _TURN)):

@@ -5,7 +5,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,6 @@ checkpoint = { at = "remote" }
 PATIENCE_SECONDS = 110.0
 SETTLED_SECONDS, OUTBID_SECONDS, RESUMED_SECONDS = 2.0, 30.0, 40.0
 """How long an order, a rival and a resume may take to have their effect. A second is half a minute of the market."""
-TAKEN_BACK_SECONDS = 12.0
-"""How long the server's death may leave open who leads: beats every two seconds, looks every second."""
 
 
 class Unprovoked(AssertionError):
@@ -50,18 +48,19 @@ class Unprovoked(AssertionError):
 class Rig:
     """A market, a fleet on two boxes, and the failovers so far."""
 
-    def __init__(self, pair: boxes.Pair, environment: dict[str, str]) -> None:
+    def __init__(self, pair: boxes.Pair, environments: Sequence[dict[str, str]]) -> None:
         self.pair = pair
-        self._environment = environment
-        self._leader = 0
+        self.leader = 0
+        """The number of the box whose daemon leads."""
+        self._environments = environments
         self._open: dict[int, contextlib.AsyncExitStack] = {}
-        self._daemons: dict[int, Daemon] = {}
+        self.daemons: dict[int, Daemon] = {}
         self._calls: dict[tuple[float, str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
         """Start the first leader, and wait until everything runs."""
-        await boxes.until_led(await self._start(0))
-        await self._until(_is_whole, "that both workloads run")
+        await boxes.until_led(await self.start(0))
+        await self.until(is_whole, "that both workloads run")
 
     async def fail(self, step: str, kind: str) -> float | None:
         """Let the leader die at a step of a kind of write, and insist that the other daemon puts everything in order.
@@ -69,29 +68,29 @@ class Rig:
         Return the seconds from the kill to the end of the new leader's first cycle, although the daemons' own clocks
         run fast; nothing if the leader died before the other daemon stood by.
         """
-        doomed, other = 1 - self._leader, self._leader
+        doomed, other = 1 - self.leader, self.leader
         # The doomed daemon takes over from its predecessor, which is then the standby.
-        await boxes.until_standing_by(await self._start(doomed, **{crashpoint.VARIABLE: f"{step}:{kind}"}))
-        await self._stop(other)
-        is_leading = await _led(self._daemons[doomed])
-        self._leader = doomed
-        standby = await self._start(other)
+        await boxes.until_standing_by(await self.start(doomed, **{crashpoint.VARIABLE: f"{step}:{kind}"}))
+        await self.stop(other)
+        is_leading = await _led(self.daemons[doomed])
+        self.leader = doomed
+        standby = await self.start(other)
         died: float | None = None
         if is_leading:
             # From here on it may die by itself, such as in a move to a better host.
             await boxes.until_standing_by(standby)
-            died = None if self._daemons[doomed].process.returncode else await self._death(step, kind)
+            died = None if self.daemons[doomed].process.returncode else await self._death(step, kind)
         await boxes.until_led(standby)
         gap = None if died is None else time.monotonic() - died
-        self._leader = other
-        await self._stop(doomed)
-        await self._settle(kind)
+        self.leader = other
+        await self.stop(doomed)
+        await self.settle(kind)
         return gap
 
     async def _death(self, step: str, kind: str) -> float:
         """Provoke the write at which the leader dies, and return when it died."""
-        doomed = self._daemons[self._leader]
-        provoking = asyncio.create_task(self._provoke(kind))
+        doomed = self.daemons[self.leader]
+        provoking = asyncio.create_task(self.provoke(kind))
         try:
             code = await doomed.ended()
             died = time.monotonic()
@@ -104,34 +103,11 @@ class Rig:
             await asyncio.gather(provoking, return_exceptions=True)
         return died
 
-    async def break_server(self, restart: Callable[[], None]) -> bool:
-        """Let `restart` kill the server and start it again. Return whether the standby leads after that.
-
-        Whoever reaches the server first leads. The former leader ends if that was the other one.
-        """
-        other = 1 - self._leader
-        standby = await self._start(other)
-        await boxes.until_standing_by(standby)
-        ended = asyncio.create_task(self._daemons[self._leader].process.wait())
-        led = asyncio.create_task(boxes.until_led(standby))
-        await asyncio.to_thread(restart)
-        done, _ = await asyncio.wait({ended, led}, timeout=TAKEN_BACK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if done:
-            await led
-            assert await ended == 1, self._daemons[self._leader].err[-5:]
-            self._leader = other
-        await self._until(_is_whole, "that everything runs after the server died")
-        await self._stop(1 - self._leader)
-        for each in (ended, led):
-            each.cancel()
-        await asyncio.gather(ended, led, return_exceptions=True)
-        return bool(done)
-
     async def end(self) -> list[str]:
         """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""
         await self._note()
         truth = await self.pair.market.truth()
-        intents, spent = self._intents(), self._spent()
+        intents, spent = self.intents(), self._spent()
         found = history.wrong(self._calls.values(), truth["contracts"], intents)
         charged = {
             part: sum(row["charged"][part] for row in truth["contracts"]) for part in ("gpu", "disk", "bandwidth")
@@ -140,7 +116,7 @@ class Rig:
             if abs(ledger - market) > max(0.02, 0.02 * market):
                 found.append(f"{part}: the ledger has ${ledger:.4f}, the market charged ${market:.4f}")
         for number in list(self._open):
-            await self._stop(number)
+            await self.stop(number)
         return found
 
     def rents(self) -> list[tuple[str, str, str]]:
@@ -153,13 +129,13 @@ class Rig:
         await self._note()
         return sum("/asks/" in path for _, _, path in self._calls)
 
-    async def _settle(self, kind: str) -> None:
+    async def settle(self, kind: str) -> None:
         """Undo what was provoked, and wait until everything runs again."""
         if kind == "pause":
-            await self._until(lambda shown: not shown["in_doubt"], "that the pause is settled")
+            await self.until(lambda shown: not shown["in_doubt"], "that the pause is settled")
         if kind in {"pause", "resume"}:
             await self._run_again()
-        await self._until(_is_whole, f"that everything runs after {kind}")
+        await self.until(is_whole, f"that everything runs after {kind}")
         live = [row for row in (await self.pair.market.truth())["contracts"] if row["ended"] is None]
         shown = await self._fleet()
         ours = sorted(str(row["id"]) for row in live)
@@ -171,25 +147,25 @@ class Rig:
         """Resume what was paused. Its host may be taken meanwhile, and worth waiting for: then a person lets it go."""
         await self._say("resume", "train")
         try:
-            await self._until(_is_whole, "that the paused lease runs again", RESUMED_SECONDS)
+            await self.until(is_whole, "that the paused lease runs again", RESUMED_SECONDS)
         except AssertionError:
             await self._say("release", TRAIN)
 
-    async def _provoke(self, kind: str) -> None:
+    async def provoke(self, kind: str) -> None:
         """Do what makes the leader write a request of this kind, until it dies on the way.
 
         Once may not do: a paused lease whose host is taken meanwhile is not resumed, and a lost bid not always raised.
         """
         with contextlib.suppress(aiohttp.ClientError):
             while True:
-                await self._until(_is_whole, f"that everything runs before {kind}")
+                await self.until(is_whole, f"that everything runs before {kind}")
                 if kind in {"rent", "release"}:
                     await self._say("release", TRAIN)
                 elif kind == "rebid":
                     await self._outbid()
                 else:
                     await self._say("pause", "train")
-                    await self._until(lambda shown: _state(shown, "train") == "paused", "a pause")
+                    await self.until(lambda shown: _state(shown, "train") == "paused", "a pause")
                     await self._say("resume", "train")
                 await asyncio.sleep(SETTLED_SECONDS)
 
@@ -215,15 +191,15 @@ class Rig:
         ):
             return dict(await reply.json())
 
-    async def _start(self, number: int, **changes: str) -> Daemon:
+    async def start(self, number: int, **changes: str) -> Daemon:
         stack = self._open[number] = contextlib.AsyncExitStack()
-        self._daemons[number] = await stack.enter_async_context(
-            self.pair.daemon(number, **{**self._environment, **changes})
+        self.daemons[number] = await stack.enter_async_context(
+            self.pair.daemon(number, **{**self._environments[number], **changes})
         )
-        return self._daemons[number]
+        return self.daemons[number]
 
-    async def _stop(self, number: int) -> None:
-        daemon = self._daemons[number]
+    async def stop(self, number: int) -> None:
+        daemon = self.daemons[number]
         if daemon.process.returncode is None:
             await daemon.stop()
         await self._open.pop(number).aclose()
@@ -235,14 +211,14 @@ class Rig:
         await self._asked("POST", "/say", {"verb": verb, "target": target})
 
     async def _asked(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        socket = self.pair.places[self._leader] / "ledger.sqlite.sock"
+        socket = self.pair.places[self.leader] / "ledger.sqlite.sock"
         async with (
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as link,
             link.request(method, f"http://gpubid{path}", json=body) as reply,
         ):
             return await reply.json()
 
-    async def _until(
+    async def until(
         self, is_so: Callable[[dict[str, Any]], bool], what: str, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
         deadline, shown = time.monotonic() + patience_seconds, {}
@@ -260,9 +236,23 @@ class Rig:
             if call["method"] == "PUT":
                 self._calls[call["time"], call["method"], call["path"]] = call
 
-    def _intents(self) -> list[history.Ordered]:
+    def intents(self) -> list[history.Ordered]:
+        """Return the intents of the ledger."""
         query = "SELECT intent_id, kind, offer_id, instance_id, sent_at IS NOT NULL FROM intents"
         return [history.Ordered(*row) for row in self._rows(query)]
+
+    def open_intents(self) -> int:
+        """Return how many writes are on their way, or not settled yet."""
+        return int(self._rows("SELECT count(*) FROM intents WHERE resolved_at IS NULL")[0][0])
+
+    def beat(self, since: float) -> tuple[int, bool]:
+        """Return the epoch that leads, and whether it began or beat after an instant, in seconds of Unix time."""
+        ((epoch, beat_at),) = self._rows("SELECT epoch, extract(epoch FROM beat_at) FROM leader")
+        return int(epoch), float(beat_at) > since
+
+    async def calls(self) -> list[dict[str, Any]]:
+        """Return the newest calls that the market got."""
+        return list((await self.pair.market.truth())["calls"])
 
     def _spent(self) -> list[float]:
         """Return the dollars of the ledger for GPUs, disks and traffic."""
@@ -294,23 +284,24 @@ def _state(shown: dict[str, Any], workload: str) -> str:
     return next((str(each["state"]) for each in shown["slots"] if each["slot"] == f"{workload}/0"), "")
 
 
-def _is_whole(shown: dict[str, Any]) -> bool:
+def is_whole(shown: dict[str, Any]) -> bool:
     """Return whether both workloads run, each on one lease, and nothing is in doubt."""
     runs = all(_state(shown, name) == "running" for name in ("train", "heavy"))
     return runs and not shown["in_doubt"] and len([each for each in shown["leases"] if each["state"] != "ended"]) == 2
 
 
 @contextlib.asynccontextmanager
-async def rig(place: Path, url: str, seed: int = 1) -> AsyncIterator[Rig]:
-    """Start a market with a fast clock, and the first leader."""
-    async with stories.stage(place, SPEED, "--seed", str(seed)) as stage:
+async def rig(
+    place: Path, url: str, *options: str, seed: int = 1, networks: Sequence[str] = ("", "")
+) -> AsyncIterator[Rig]:
+    """Start a market with a fast clock, and the first leader. Each box may have a network namespace of its own."""
+    async with stories.stage(place, SPEED, "--seed", str(seed), *options) as stage:
         pair = boxes.Pair(place, stage.market, url)
         for each in pair.places:
             text = (each / "agent.toml").read_text().replace('poll = "5s"', 'poll = "10s"')
             (each / "agent.toml").write_text(text + HEAVY_TABLE)
-        environment = {name: value for name, value in stage.box.environment.items() if name == "PYTHONPATH"}
-        clock = stage.box.environment["STORY_CLOCK"]
-        made = Rig(pair, {**environment, "STORY_CLOCK": clock, "STORY_SERVER": "1"})
+        common = {name: stage.box.environment[name] for name in ("PYTHONPATH", "STORY_CLOCK")} | {"STORY_SERVER": "1"}
+        made = Rig(pair, [common | ({"STORY_NETWORK": name} if name else {}) for name in networks])
         await made.begin()
         try:
             yield made

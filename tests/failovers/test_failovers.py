@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from tests.failovers import history
+from tests.failovers import history, stages
 from tests.failovers.history import Ordered
 from tests.failovers.rig import ROUNDS, rig
-from tests.support import engines, postgres
+from tests.support import network, postgres
 from tests.support.engines import database
 
 __all__ = ["database"]
@@ -34,21 +35,17 @@ async def test_five_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, dat
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
-async def test_whoever_reaches_a_server_first_that_died_leads(tmp_path: Path) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with postgres.serving() as server:
-        with psycopg.connect(server.url, autocommit=True) as raw:
-            raw.execute(f"CREATE ROLE {engines.ROLE} LOGIN PASSWORD '{postgres.PASSWORD}'")
-            raw.execute(f"GRANT CREATE ON DATABASE postgres TO {engines.ROLE}")
-
-        def restart() -> None:
-            server.kill()
-            server.start()
-
-        async with rig(tmp_path, server.url.replace("lab:", f"{engines.ROLE}:")) as made:
-            for _ in range(3):
-                await made.break_server(restart)
-            assert await made.end() == []
+@pytest.mark.parametrize("way", stages.WAYS)
+async def test_a_lead_passes_in_another_way_and_nothing_is_ordered_twice(tmp_path: Path, way: str) -> None:
+    pytest.importorskip("psycopg")
+    if way == "cut" and not network.is_allowed():
+        pytest.skip("network namespaces need root")
+    chance = Random(1)
+    async with stages.WAYS[way](tmp_path, 0) as (made, once):
+        for _ in range(2):
+            passed = await once(chance)
+            assert not passed.wrong
+        assert await made.end() == []
 
 
 def test_what_was_ordered_once_is_right() -> None:
@@ -73,3 +70,11 @@ def test_what_was_ordered_without_an_intent_of_its_own_is_found(
     calls: list[Mapping[str, Any]], contracts: list[Mapping[str, Any]], intents: list[Ordered]
 ) -> None:
     assert len(history.wrong(calls, contracts, intents)) == 1
+
+
+def test_what_arrives_for_no_new_intent_was_sent_by_the_woken_leader() -> None:
+    released = Ordered("c" * 16, "release", "", "9", is_sent=True)
+    calls = [put("/asks/7/"), {**put("/instances/9/"), "method": "DELETE"}]
+    assert history.late(calls, [SENT, released]) == []
+    assert len(history.late(calls, [SENT])) == 1
+    assert len(history.late(calls, [])) == 2

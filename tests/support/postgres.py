@@ -29,10 +29,11 @@ def running() -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server: its own folder and port."""
+    """One server: its own folder and port, and the addresses at which it listens."""
 
     place: Path
     port: int
+    addresses: str = "127.0.0.1"
 
     @property
     def url(self) -> str:
@@ -41,7 +42,7 @@ class Server:
 
     def start(self) -> None:
         """Start it; its folder is there."""
-        options = f"-h 127.0.0.1 -p {self.port} -k {self.place} -F"
+        options = f"-h {self.addresses} -p {self.port} -k {self.place} -F"
         self.control("-o", options, "-l", str(self.place / "log"), "-w", "start")
 
     def kill(self) -> None:
@@ -51,6 +52,13 @@ class Server:
     def promote(self) -> None:
         """Let a standby take over."""
         self.control("-w", "promote")
+
+    def copy(self, primary: "Server", name: str, *, slot: bool = False) -> None:
+        """Fill its folder from a primary that it will follow under a name. Whatever it had is lost."""
+        shutil.rmtree(self.place / "data", ignore_errors=True)
+        source = f"host=127.0.0.1 port={primary.port} user=lab application_name={name}"
+        words = ("-d", source, "-D", str(self.place / "data"), "-R", "-c", "fast", "-N")
+        _call(self.place, "pg_basebackup", *words, *(("-C", "-S", name) if slot else ()))
 
     def control(self, *words: str) -> None:
         """Run pg_ctl."""
@@ -66,15 +74,18 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
-    """Start a server while the block runs."""
-    with _placed() as server:
+def serving(address: str = "") -> Iterator[Server]:
+    """Start a server while the block runs. It listens on loopback, and at another address if one is given."""
+    with _placed(address) as server:
         word = server.place / "password"
         word.write_text(PASSWORD)
         if os.geteuid() == 0:
             shutil.chown(word, "postgres", "postgres")
         words = ("-D", str(server.place / "data"), "-U", "lab", "-A", "scram-sha-256", "--pwfile", str(word), "-N")
         _call(server.place, "initdb", *words)
+        if address:
+            with (server.place / "data" / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {address}/24 scram-sha-256\n")
         with _started(server):
             yield server
 
@@ -83,9 +94,7 @@ def serving() -> Iterator[Server]:
 def following(primary: Server, name: str, *, slot: bool = False) -> Iterator[Server]:
     """Start a standby that streams from a server under a name, while the block runs; with a slot of that name."""
     with _placed() as server:
-        source = f"host=127.0.0.1 port={primary.port} user=lab application_name={name}"
-        words = ("-d", source, "-D", str(server.place / "data"), "-R", "-c", "fast", "-N")
-        _call(server.place, "pg_basebackup", *words, *(("-C", "-S", name) if slot else ()))
+        server.copy(primary, name, slot=slot)
         with _started(server):
             yield server
 
@@ -104,13 +113,13 @@ def receiving(primary: Server) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _placed() -> Iterator[Server]:
+def _placed(address: str = "") -> Iterator[Server]:
     # Not in pytest's folder: the package's user may not enter what root alone may.
     with tempfile.TemporaryDirectory(prefix="gpubid-postgres-") as folder:
         if os.geteuid() == 0:
             # The server refuses to run as root.
             shutil.chown(folder, "postgres", "postgres")
-        yield Server(Path(folder), ports.free())
+        yield Server(Path(folder), ports.free(), ",".join(filter(None, ("127.0.0.1", address))))
 
 
 @contextlib.contextmanager

@@ -3,11 +3,13 @@
 Python imports this at its start if this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall clock is
 EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds in FILE, if it exists. With STORY_TIMERS=real,
 timers and deadlines use our own clock. That is for stories in which other programs keep the deadlines. With
-STORY_SERVER the deadlines of a ledger on a server are in our own seconds.
+STORY_SERVER the deadlines of a ledger on a server are in our own seconds. STORY_NETWORK is the name of the network
+namespace that is the machine's.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import selectors
 import time
@@ -17,6 +19,7 @@ from pathlib import Path
 from agent import clock
 
 _EPOCH, _SPEED, _FILE = os.environ["STORY_CLOCK"].split(" ", 2)
+CLONE_NEWNET = 0x40000000
 EPOCH, SPEED, FILE = float(_EPOCH), float(_SPEED), Path(_FILE)
 
 
@@ -69,6 +72,16 @@ class StoryClock(clock.SystemClock):
         return monotonic()
 
 
+def enter(network: str) -> None:
+    """Move this process, which has one thread yet, to a network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/run/netns", network).open() as file:
+        if libc.setns(file.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"cannot enter the network {network}")
+
+
+if "STORY_NETWORK" in os.environ:
+    enter(os.environ["STORY_NETWORK"])
 clock.SystemClock = StoryClock  # type: ignore[misc]
 if os.environ.get("STORY_SERVER"):
     # The ledger's server keeps our own time, so the deadline of a commit does too.
