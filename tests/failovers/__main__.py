@@ -69,6 +69,7 @@ async def play(way: str, number: int) -> dict[str, Any]:
                 told = "leads on" if gap is None else f"gap {gap:.2f} s"
                 print(f"round {number}: {passed.kind} with {passed.writing} open, {told}", flush=True)
             played["wrong"] += await made.end()
+            played["unjournaled"] = len(made.unjournaled)
     print(f"round {number}: {played['wrong'] or 'right'}", flush=True)
     return played
 
@@ -81,10 +82,11 @@ def told(rounds: list[dict[str, Any]]) -> list[str]:
         cuts = statistics.quantiles(gaps if len(gaps) > 1 else gaps * 2, n=100, method="inclusive")
         line += "; from the blow to the new leader's first cycle: "
         line += f"p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, longest {gaps[-1]:.2f} s"
-    sums = {name: sum(each.get(name, 0) for each in rounds) for name in ("alone", "kept", "writing")}
+    sums = {name: sum(each.get(name, 0) for each in rounds) for name in ("alone", "kept", "writing", "unjournaled")}
     line += f"; {sums['alone']} more died before another stood by" if sums["alone"] else ""
     line += f"; {sums['kept']} more led on" if sums["kept"] else ""
     line += f"; {sums['writing']} blows met an open write" if sums["writing"] else ""
+    line += f"; {sums['unjournaled']} pauses and releases went on without the ledger" if sums["unjournaled"] else ""
     lost = sum(len(each.get("unprovoked", ())) for each in rounds)
     line += f"; {lost} never came to their write" if lost else ""
     return [line, *(f"WRONG: {wrong}" for each in rounds for wrong in each["wrong"])]

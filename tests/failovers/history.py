@@ -47,6 +47,25 @@ def wrong(
     return found
 
 
+def misspent(
+    charged: Mapping[str, Mapping[str, float]], spent: Mapping[str, Mapping[str, float]], unseen_dollars: float = 0.0
+) -> list[str]:
+    """Return which part of the spend is wrong, as sentences; both are in dollars by instance and part.
+
+    The ledger may have more of the GPU part by `unseen_dollars`: what stopped while nobody led is metered until a look.
+    """
+    found = []
+    for part in ("gpu", "disk", "bandwidth"):
+        market, ledger = (sum(each[part] for each in side.values()) for side in (charged, spent))
+        margin = max(0.02, 0.02 * market)
+        if market - margin <= ledger <= market + margin + (unseen_dollars if part == "gpu" else 0.0):
+            continue
+        more = {each: spent.get(each, {}).get(part, 0.0) - row[part] for each, row in charged.items()}
+        rows = ", ".join(f"{each} {by:+.4f}" for each, by in more.items() if abs(by) > 0.005)
+        found.append(f"{part}: the ledger has ${ledger:.4f}, the market charged ${market:.4f}: {rows}")
+    return found
+
+
 def late(calls: Iterable[Mapping[str, Any]], intents: Iterable[Ordered]) -> list[str]:
     """Return the writes for which none of these intents was sent, as sentences: somebody sent them who may not."""
     sent = {_place(each) for each in intents if each.is_sent}

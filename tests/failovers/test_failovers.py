@@ -78,3 +78,13 @@ def test_what_arrives_for_no_new_intent_was_sent_by_the_woken_leader() -> None:
     assert history.late(calls, [SENT, released]) == []
     assert len(history.late(calls, [SENT])) == 1
     assert len(history.late(calls, [])) == 2
+
+
+@pytest.mark.parametrize(
+    ("ledger", "unseen", "is_right"),
+    [(0.50, 0.0, True), (0.60, 0.0, False), (0.60, 0.1, True), (0.40, 0.1, False)],
+)
+def test_a_ledger_may_have_more_only_by_what_stopped_unseen(ledger: float, unseen: float, is_right: bool) -> None:
+    charged = {"9": {"gpu": 0.5, "disk": 0.1, "bandwidth": 0.0}}
+    spent = {"9": {"gpu": ledger, "disk": 0.1, "bandwidth": 0.0}}
+    assert (history.misspent(charged, spent, unseen) == []) is is_right
