@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.lab import options, running
+from agent.cli.lab import cluster, options, running
 from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     unknown_on_demand_price: Annotated[
         float | None, typer.Option(min=0, help="deadline-pools: $/h in a record that has none.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,
+    on: cluster.OnOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -127,19 +128,21 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
         unknown_on_demand_price,
     )
     judged = build(jobs, seed)
-    names = [name.strip() for name in (judge or "").split(",") if name.strip()]
-    _print(problem, judged, _rounds(judged, traces, names, workers, seed), as_json=as_json)
+    _print(problem, judged, _rounds(judged, traces, judge or "", (on, workers), seed), as_json=as_json)
 
 
-def _rounds(judged: "Judge", traces: Path, names: Sequence[str], workers: int, seed: int) -> "list[Round]":
+def _rounds(judged: "Judge", traces: Path, named: str, where: tuple[str | None, int], seed: int) -> "list[Round]":
+    """Judge each record on the workers at an address, or on so many processes of this machine."""
     from agent.lab.bench.comparison import Problem
     from agent.lab.bench.result_table import Table
     from agent.lab.cross_validation import leave_one_out
 
-    def compare(problem: Problem, strategies: tuple[str, ...]) -> Table:
-        return running.compared(running.Contest(problem, strategies, None), workers, seed)[0]
+    names = [name.strip() for name in named.split(",") if name.strip()]
+    with running.honest(), cluster.workers(*where) as computing:
 
-    with running.honest():
+        def compare(problem: Problem, strategies: tuple[str, ...]) -> Table:
+            return running.compared(running.Contest(problem, strategies, None), computing, seed)[0]
+
         return list(leave_one_out.rounds(judged, traces, names, compare))
 
 
