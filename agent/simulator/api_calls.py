@@ -1,12 +1,48 @@
-"""A reply of a vendor's API as a value, and what faults make of it."""
+"""A call and a reply of a vendor's API as values, and what faults and field lies make of them."""
 
 import dataclasses
+import email.utils
+import functools
 from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
+from agent.simulator import http_wire
 from agent.simulator.faults import Fault
+from agent.simulator.field_lies import Vocabulary
+from agent.simulator.http_wire import Answer, Asked, Cut
+from agent.simulator.weather import Weather
 
 JSON = "application/json"  # exactly: the vendor's own program shows no offers if a charset follows
 TEXT = "text/plain"
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """One request, and the faults that strike it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any  # decoded JSON; None without one
+    is_body_broken: bool
+    key: str | None
+    now: float
+    struck: Mapping[str, Fault]
+
+    @classmethod
+    def of(cls, asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Self:
+        """Return what was asked at an instant of the market."""
+        body, is_broken = http_wire.decoded(asked.body)
+        return cls(asked.method, path, asked.query, asked.headers, body, is_broken, asked.key, now, struck)
+
+
+class Place(NamedTuple):
+    """Where a call went: its route has {id} in the place of numbers."""
+
+    method: str
+    route: str
+    path: str
 
 
 @dataclasses.dataclass(slots=True)
@@ -52,3 +88,24 @@ def after(struck: Mapping[str, Fault], reply: Reply) -> Reply:
     if "malformed" in struck:
         return Reply(b'{"data": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
     return reply
+
+
+def dressed(
+    reply: Reply, place: Place, struck: Mapping[str, Fault], weather: Weather, words: Vocabulary, time: float
+) -> Answer:
+    """Return the final answer: its headers with the clock's Date, and the active field lies."""
+    if reply is DROPPED:
+        return http_wire.DROPPED
+    skew = struck.get("clock_skew")
+    at = int(time + (skew.number("skew", 120.0) if skew is not None else 0.0))
+    honest = {"Date": _http_date(at), **(reply.headers or {})}
+    if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
+        honest["Content-Type"] = reply.content_type
+    headers, body = weather.falsified(*place, honest, reply.body, words)
+    is_half = "truncated" in struck and len(body) > 1
+    return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
+
+
+@functools.lru_cache(8)
+def _http_date(second: int) -> str:
+    return email.utils.formatdate(second, usegmt=True)

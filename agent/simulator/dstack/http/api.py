@@ -2,23 +2,19 @@
 
 1. Before a call is answered, the market is moved to the clock's present. The answer itself awaits nothing.
 2. Faults "before" leave the market untouched; faults "after" come when the call was applied. Field lies come last, in
-   `_dressed`, and change only bytes.
+   `api_calls.dressed`, and change only bytes.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
 import collections
-import email.utils
-import functools
-from collections.abc import Mapping
 
-from agent.simulator import api_calls, http_wire
-from agent.simulator.api_calls import DROPPED, Reply
+from agent.simulator import api_calls
+from agent.simulator.api_calls import Reply
 from agent.simulator.dstack.http import call_faults, calls, routes
 from agent.simulator.dstack.http.calls import Call
 from agent.simulator.dstack.http.routes import Surface
 from agent.simulator.dstack.model import Refused
-from agent.simulator.faults import Fault
-from agent.simulator.http_wire import Answer, Asked, Cut
+from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.weather import Weather
 
@@ -51,10 +47,11 @@ class DstackApi:
         if (slow := struck.get("slow")) is not None:
             await self._clock.sleep(slow.number("delay", 30.0))
             self.advance_to(self._clock.time())
-        call = _call(asked, path, self._surface.world.now, struck)
+        call = Call.of(asked, path, self._surface.world.now, struck)
         reply = api_calls.after(struck, call_faults.before(struck) or self._answer(call))
         self.calls.append((call.now, call.method, path, reply.status))
-        return self._dressed(call, reply)
+        place = api_calls.Place(call.method, path, path)
+        return api_calls.dressed(reply, place, struck, self._weather, calls.VOCABULARY, self._clock.time())
 
     def _answer(self, call: Call) -> Reply:
         if call.key != self._key or "revoked_key" in call.struck:
@@ -63,24 +60,3 @@ class DstackApi:
             return routes.answer(self._surface, call)
         except Refused as refused:
             return calls.refuse(refused)
-
-    def _dressed(self, call: Call, reply: Reply) -> Answer:
-        """Return the final answer: its headers with the clock's Date, and the active field lies."""
-        if reply is DROPPED:
-            return http_wire.DROPPED
-        skew = call.struck.get("clock_skew")
-        now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        honest = {"Date": _http_date(int(now)), "Content-Type": reply.content_type, **(reply.headers or {})}
-        headers, body = self._weather.falsified(call.method, call.path, call.path, honest, reply.body, calls.VOCABULARY)
-        is_half = "truncated" in call.struck and len(body) > 1
-        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
-
-
-def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
-    body, is_broken = http_wire.decoded(asked.body)
-    return Call(asked.method, path, body, is_broken, asked.key, now, struck)
-
-
-@functools.lru_cache(8)
-def _http_date(second: int) -> str:
-    return email.utils.formatdate(second, usegmt=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from agent.simulator import api_calls
 from agent.simulator.api_calls import Reply
 from agent.simulator.dstack.model import Refused
-from agent.simulator.faults import Fault
 from agent.simulator.field_lies import Vocabulary
 
 VOCABULARY = Vocabulary(
@@ -28,16 +28,8 @@ VOCABULARY = Vocabulary(
 
 
 @dataclasses.dataclass(slots=True)
-class Call:
-    """Hold one request."""
-
-    method: str
-    path: str
-    body: Any  # decoded JSON; None without one
-    is_body_broken: bool
-    key: str | None
-    now: float
-    struck: Mapping[str, Fault]
+class Call(api_calls.Call):
+    """One request."""
 
     @property
     def fields(self) -> Mapping[str, Any]:

@@ -2,14 +2,13 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 from multidict import MultiMapping
 
+from agent.simulator import api_calls
 from agent.simulator.api_calls import Reply
-from agent.simulator.faults import Fault
 from agent.simulator.field_lies import Vocabulary
 from agent.simulator.mithril.model import Refused
 
@@ -32,18 +31,8 @@ VOCABULARY = Vocabulary(
 
 
 @dataclasses.dataclass(slots=True)
-class Call:
-    """Hold one request."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: Any  # decoded JSON; None without one
-    is_body_broken: bool
-    key: str | None
-    now: float
-    struck: Mapping[str, Fault]
+class Call(api_calls.Call):
+    """One request."""
 
     def number(self, name: str, least: int, most: int, otherwise: int) -> int:
         """Return a whole number of the query, or raise Refused."""

@@ -2,20 +2,18 @@
 
 1. Before a call is answered, the market is moved to the clock's present. The answer itself awaits nothing.
 2. Faults "before" leave the market untouched; faults "after" come when the call was applied. Field lies come last, in
-   `_dressed`, and change only bytes. Streams of logs contain no lies.
+   `api_calls.dressed`, and change only bytes. Streams of logs contain no lies.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
 import collections
-import email.utils
-import functools
 import re
 from collections.abc import Mapping
 
-from agent.simulator import api_calls, http_wire
-from agent.simulator.api_calls import DROPPED, TEXT, Reply
+from agent.simulator import api_calls
+from agent.simulator.api_calls import TEXT, Reply
 from agent.simulator.faults import Fault
-from agent.simulator.http_wire import Answer, Asked, Cut
+from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.runpod.http import calls, graphql_api, logs, pod_scope, rest, rest_v1
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
@@ -45,14 +43,15 @@ class RunpodApi:
         if (slow := struck.get("slow")) is not None:
             await self._clock.sleep(slow.number("delay", 30.0))
             surface.advance_to(self._clock.time())
-        call = _call(asked, path, surface.world.now, struck)
+        call = Call.of(asked, path, surface.world.now, struck)
         reply = _before(surface, struck) or self._answer(call)
         if isinstance(reply, Pod):
             self.calls.append((call.now, call.method, path, 200))
             return logs.answer(surface, call, reply)
         reply = api_calls.after(struck, reply)
         self.calls.append((call.now, call.method, path, reply.status))
-        return self._dressed(call, reply)
+        place = api_calls.Place(call.method, path, path)
+        return api_calls.dressed(reply, place, struck, surface.weather, calls.VOCABULARY, self._clock.time())
 
     def _answer(self, call: Call) -> Reply | Pod:
         """Answer a call. A pod as the result means the stream of its log."""
@@ -94,35 +93,6 @@ class RunpodApi:
         except Refused as refused:
             return calls.problem(404, refused.sentence)
 
-    def _dressed(self, call: Call, reply: Reply) -> Answer:
-        """Return the final answer: its headers with the clock's Date, and the active field lies."""
-        if reply is DROPPED:
-            return http_wire.DROPPED
-        skew = call.struck.get("clock_skew")
-        now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        honest = {"Date": _http_date(int(now)), **(reply.headers or {})}
-        if reply.status != 204:  # noqa: PLR2004 - no content, no type of it
-            honest["Content-Type"] = reply.content_type
-        weather, words = self._surface.weather, calls.VOCABULARY
-        headers, body = weather.falsified(call.method, call.path, call.path, honest, reply.body, words)
-        is_half = "truncated" in call.struck and len(body) > 1
-        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
-
-
-def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
-    body, is_broken = http_wire.decoded(asked.body)
-    return Call(
-        method=asked.method,
-        path=path,
-        query=asked.query,
-        headers=asked.headers,
-        body=body,
-        is_body_broken=is_broken,
-        key=asked.key,
-        now=now,
-        struck=struck,
-    )
-
 
 def _refusal(struck: Mapping[str, Fault]) -> Reply | None:
     if "html_403" in struck:
@@ -148,8 +118,3 @@ def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
         reply.headers = {**(reply.headers or {}), "Retry-After": fault.text("retry_after", 5.0)}
         return reply
     return api_calls.dropped_before(struck)
-
-
-@functools.lru_cache(8)
-def _http_date(second: int) -> str:
-    return email.utils.formatdate(second, usegmt=True)

@@ -2,13 +2,12 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from agent.simulator import api_calls
 from agent.simulator.api_calls import JSON, Reply
-from agent.simulator.faults import Fault
 from agent.simulator.field_lies import Vocabulary
 
 _BIDS = "data.podRentInterruptable", "data.podBidResume", "data.podFindAndDeployOnDemand"
@@ -45,18 +44,8 @@ _TITLES = {
 
 
 @dataclasses.dataclass(slots=True)
-class Call:
-    """Hold one request."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: Any  # decoded JSON; None without one
-    is_body_broken: bool
-    key: str | None
-    now: float
-    struck: Mapping[str, Fault]
+class Call(api_calls.Call):
+    """One request."""
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 1. Before a call is answered, the world is moved to the clock's present. The answer itself awaits nothing, so a call is
    applied whole or not at all.
 2. Faults "before" leave the world untouched; faults "after" come when the call was applied. Field lies come last, in
-   `_dressed`, and change only bytes.
+   `api_calls.dressed`, and change only bytes.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
 import collections
-import email.utils
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +17,7 @@ import msgspec
 from agent.simulator import api_calls, http_wire
 from agent.simulator.api_calls import DROPPED, Reply
 from agent.simulator.faults import Fault
-from agent.simulator.http_wire import Answer, Asked, Cut
+from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.vast import calls
 from agent.simulator.vast.calls import Call
@@ -126,7 +125,6 @@ class VastApi:
         self._surface = surface
         self._clock = clock
         self._count = 0
-        self._date = (0, "")
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
 
     async def answer(self, asked: Asked) -> Answer:
@@ -145,7 +143,8 @@ class VastApi:
         call = _call(asked, route, version, numbers, now, self._count, struck)
         reply = _before(call) or api_calls.dropped_before(struck) or self._after(call, self._answer(call, path))
         self.calls.append((now, asked.method, path, 0 if reply is DROPPED else reply.status))
-        return self._dressed(call, path, reply)
+        place = api_calls.Place(asked.method, route, path)
+        return api_calls.dressed(reply, place, struck, surface.weather, calls.VOCABULARY, self._clock.time())
 
     def _answer(self, call: Call, path: str) -> Reply:
         if path.startswith("/s3/"):
@@ -168,23 +167,6 @@ class VastApi:
         if "malformed" in struck:
             return Reply(b'{"success": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
         return reply
-
-    def _dressed(self, call: Call, path: str, reply: Reply) -> Answer:
-        """Return the final answer: its headers with the clock's Date, and the active field lies."""
-        if reply is DROPPED:
-            return http_wire.DROPPED
-        skew = call.struck.get("clock_skew")
-        now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
-        honest = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
-        weather, words = self._surface.weather, calls.VOCABULARY
-        headers, body = weather.falsified(call.method, call.route, path, honest, reply.body, words)
-        is_half = "truncated" in call.struck and len(body) > 1
-        return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
-
-    def _http_date(self, second: int) -> str:
-        if self._date[0] != second:
-            self._date = (second, email.utils.formatdate(second, usegmt=True))
-        return self._date[1]
 
 
 def _is_spoken(call: Call) -> bool:
