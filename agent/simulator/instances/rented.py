@@ -1,4 +1,4 @@
-"""The interface of both markets' instances for the parts they share: containers, programs, ports, logs and billing."""
+"""The interface of every market's instances for the parts they share: containers, programs, ports, logs and billing."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -22,7 +22,7 @@ class Ground(Protocol):
 
 
 class Rented(Protocol):
-    """A contract of the one market or a pod of the other."""
+    """An instance of any market: a contract, a pod, a bid with its machines, or a run."""
 
     contract_id: int
     label: str | None
