@@ -39,6 +39,11 @@ checkpoint = { at = "remote" }
 PATIENCE_SECONDS = 110.0
 SETTLED_SECONDS, OUTBID_SECONDS, RESUMED_SECONDS = 2.0, 30.0, 40.0
 """How long an order, a rival and a resume may take to have their effect. A second is half a minute of the market."""
+SAID_SECONDS = 20.0
+"""How long an order is given again to a leader that answers nothing, or that its ledger is away."""
+SERVER_ERRORS = 500
+WAITS = "wait for it to resume"
+"""A part of the reason why a slot is paused whose host was taken by a rival."""
 
 
 class Unprovoked(AssertionError):
@@ -133,8 +138,8 @@ class Rig:
         if kind == "pause":
             await self.until(lambda shown: not shown["in_doubt"], "that the pause is settled")
         if kind in {"pause", "resume"}:
-            await self._run_again()
-        await self.until(is_whole, f"that everything runs after {kind}")
+            await self._say("resume", "train")
+        await self._run_again(f"that everything runs after {kind}")
         live = [row for row in (await self.pair.market.truth())["contracts"] if row["ended"] is None]
         shown = await self.fleet()
         ours = sorted(str(row["id"]) for row in live)
@@ -142,13 +147,15 @@ class Rig:
         assert ours == leases, f"the market has {ours}, the ledger {leases}"
         await self._note()
 
-    async def _run_again(self) -> None:
-        """Resume what was paused. Its host may be taken meanwhile, and worth waiting for: then a person lets it go."""
-        await self._say("resume", "train")
+    async def _run_again(self, what: str) -> None:
+        """Wait until everything runs. If a host was taken and is worth waiting for, a person lets it go."""
         try:
-            await self.until(is_whole, "that the paused lease runs again", RESUMED_SECONDS)
+            await self.until(is_whole, what, RESUMED_SECONDS)
         except AssertionError:
-            await self._say("release", TRAIN)
+            for each in (await self.fleet())["slots"]:
+                if each["state"] == "paused" and WAITS in each["why"]:
+                    await self._say("release", each["slot"])
+            await self.until(is_whole, what)
 
     async def provoke(self, kind: str) -> None:
         """Do what makes the leader write a request of this kind, until it dies on the way.
@@ -157,7 +164,7 @@ class Rig:
         """
         with contextlib.suppress(aiohttp.ClientError):
             while True:
-                await self.until(is_whole, f"that everything runs before {kind}")
+                await self._run_again(f"that everything runs before {kind}")
                 if kind in {"rent", "release"}:
                     await self._say("release", TRAIN)
                 elif kind == "rebid":
@@ -215,7 +222,17 @@ class Rig:
         return dict(await self._asked("GET", "/fleet"))
 
     async def _say(self, verb: str, target: str) -> None:
-        await self._asked("POST", "/say", {"verb": verb, "target": target})
+        """Give an order, again if the leader cannot take it just now."""
+        deadline = time.monotonic() + SAID_SECONDS
+        while True:
+            try:
+                await self._asked("POST", "/say", {"verb": verb, "target": target})
+            except aiohttp.ClientError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
 
     async def _asked(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         socket = self.pair.places[self.leader] / "ledger.sqlite.sock"
@@ -223,6 +240,9 @@ class Rig:
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as link,
             link.request(method, f"http://gpubid{path}", json=body) as reply,
         ):
+            # A leader whose ledger is away says so with such a status.
+            if reply.status >= SERVER_ERRORS:
+                reply.raise_for_status()
             return await reply.json()
 
     async def until(
