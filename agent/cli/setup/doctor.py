@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.cli.setup import doctor_buckets, doctor_checks, doctor_keys, doctor_server
+from agent.cli.setup import doctor_buckets, doctor_checks, doctor_keys
 from agent.cli.shared import exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
     lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
     lines += await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
-    lines += await asyncio.to_thread(doctor_server.server, config)
+    if config.ledger_server is not None:
+        # Every verb reads this module.
+        from agent.cli.setup import doctor_server
+
+        lines += await asyncio.to_thread(doctor_server.server, config, config.ledger_server)
     lines += [*await doctor_keys.keys(config), *await doctor_checks.daemon(config)]
     if session.is_service(config.file):
         lines += await doctor_checks.units()

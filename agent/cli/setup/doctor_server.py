@@ -7,6 +7,7 @@ from agent.cli.setup.doctor_checks import Line, Verdict
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.ledger.server.server_health import ServerHealth
+    from agent.ledger.server_address import ServerAddress
     from agent.ledger.storage_port import Storage
 
 SLOW_SECONDS = 0.05
@@ -14,15 +15,12 @@ SLOW_SECONDS = 0.05
 MOST_KEEPALIVE_SECONDS = 30
 
 
-def server(config: "Config") -> list[Line]:
+def server(config: "Config", address: "ServerAddress") -> list[Line]:
     """Check the server: role, keepalives, replicas, pooler, latency, takeover, and the rules between the rows."""
     from agent.cli.shared import ledger_access, session
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 
-    address = config.ledger_server
-    if address is None:
-        return []
     try:
         place = ledger_access.place_of(config)
         from agent.ledger.server import server_health

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from agent.ledger.file import backup, ballast, ledger_check, ledger_lock, migrate, restore, sidecar
+from agent.ledger.file import backup, ballast, ledger_check, ledger_lock, migrate, sidecar
 from agent.ledger.file.connection import FileLink
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
@@ -83,6 +83,9 @@ class FileStorage:
 
     def put_aside(self, at: datetime) -> None:
         """Rename the file and its journal."""
+        # Only a move of the ledger needs it.
+        from agent.ledger.file import restore  # noqa: PLC0415
+
         restore.put_aside(self.path, at, "moved")
 
     def verify(self) -> ledger_check.Verification:
