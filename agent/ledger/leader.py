@@ -19,6 +19,8 @@ class Leader:
     beat_at: datetime
     beat_age_seconds: float
     is_shown: bool
+    process: int = 0
+    """The process at the server of the session that beat last; 0 before the first beat."""
 
     @property
     def place(self) -> str:

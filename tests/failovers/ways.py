@@ -24,8 +24,6 @@ MOST_OPEN_SECONDS = 0.7
 """The blow comes so long after a write was written down at most."""
 PROVOKED_SECONDS = 10.0
 """How long a provoked write is waited for. Then the blow comes anyway."""
-SEEN_SECONDS = 4.0
-"""A standby sees two beats of the leader meanwhile. Before that it takes three minutes to call a leader frozen."""
 SETTLED_SECONDS = 90.0
 """How long it may take until somebody is seen to lead after the blow."""
 
@@ -138,7 +136,6 @@ async def _under_load(made: Rig, chance: Random) -> AsyncIterator[Blow]:
     """Start a standby and provoke a write at a slow market. The block begins while the write is on its way."""
     standby = await made.start(1 - made.leader)
     await boxes.until_standing_by(standby)
-    await asyncio.sleep(SEEN_SECONDS)
     kind, delay = chance.choice(KINDS), chance.uniform(0.0, MOST_DELAY_SECONDS)
     for method in ("PUT", "DELETE"):
         await made.pair.market.weather("slow", route=method, delay=delay)

@@ -187,6 +187,20 @@ def test_a_standby_ends_the_session_of_a_frozen_leader_and_not_of_one_that_beats
     assert box.code is Code.UNLED
 
 
+def test_a_leader_that_froze_before_the_standby_looked_is_replaced_as_soon(box: Box, path: Path) -> None:
+    """A standby that had never seen its session beat waited three minutes."""
+    box.lead.beat()
+    boot = Boot()
+    watching = standby(box, path, boot)
+    for _ in range(round(beat_watch.FROZEN_SECONDS) + 2):
+        watching.look()
+        boot.seconds += 1.0
+    assert watching.frozen is not None
+    while not watching.has_won:
+        watching.look()
+    watching.storage.lock().release()
+
+
 def test_a_standby_refuses_the_small_files_of_another_fleet(box: Box, path: Path) -> None:
     with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
         raw.execute(f"SET search_path TO {box.storage.address.schema}")

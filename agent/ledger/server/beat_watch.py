@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 FROZEN_SECONDS = 15.0
 """A leader that has not beaten for so long is frozen: its session is ended. It sends nothing after eight seconds."""
 UNBEGUN_SECONDS = 180.0
-"""The same for a session whose beats were never seen: an upgrade of the tables takes two minutes at most."""
+"""The same for a session that has not beaten yet: an upgrade of the tables takes two minutes at most."""
 MOST_STEP_SECONDS = 3.0
 """The most that one look counts. A watcher that slept itself has seen nothing meanwhile."""
 
@@ -24,10 +24,13 @@ class BeatWatch:
     silent_seconds: float = 0.0
     has_beaten: bool = False
 
-    def after(self, process: int, beat: object, now: float) -> "BeatWatch":
-        """Return the watch after a look; `now` is in seconds of a monotonic clock."""
+    def after(self, process: int, beat: object, now: float, *, has_beaten: bool = False) -> "BeatWatch":
+        """Return the watch after a look; `now` is in seconds of a monotonic clock.
+
+        `has_beaten` says that the last beat was one of this session.
+        """
         if self.seen_at is None or process != self.process:
-            return BeatWatch(process, beat, now)
+            return BeatWatch(process, beat, now, has_beaten=has_beaten)
         if beat != self.beat:
             return BeatWatch(process, beat, now, has_beaten=True)
         step = min(max(0.0, now - self.seen_at), MOST_STEP_SECONDS)

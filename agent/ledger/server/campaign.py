@@ -77,7 +77,8 @@ class Campaign:
         if holder is None:
             return
         beat = None if leader is None else (leader.epoch, leader.beat_at)
-        self._watch = self._watch.after(holder.process, beat, self._boottime())
+        has_beaten = leader is not None and leader.process == holder.process
+        self._watch = self._watch.after(holder.process, beat, self._boottime(), has_beaten=has_beaten)
         if self._watch.is_frozen and not holder.waits_for_replica:
             self.frozen, self._watch = leader, BeatWatch()
             session.end(raw, holder.process)

@@ -19,23 +19,25 @@ than the server's keepalives take."""
 TABLE = """
     CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), epoch BIGINT NOT NULL,
         since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now(),
-        host TEXT NOT NULL DEFAULT '', page TEXT NOT NULL DEFAULT '')
+        host TEXT NOT NULL DEFAULT '', page TEXT NOT NULL DEFAULT '', session BIGINT NOT NULL DEFAULT 0)
 """
 ADDED = """
     ALTER TABLE leader ADD COLUMN IF NOT EXISTS host TEXT NOT NULL DEFAULT '',
-        ADD COLUMN IF NOT EXISTS page TEXT NOT NULL DEFAULT ''
+        ADD COLUMN IF NOT EXISTS page TEXT NOT NULL DEFAULT '',
+        ADD COLUMN IF NOT EXISTS session BIGINT NOT NULL DEFAULT 0
 """
 HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR KEY SHARE) AS held"
 """It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
 _BEGIN = """
     INSERT INTO leader (one, epoch, host) VALUES (1, 1, %s) ON CONFLICT (one) DO UPDATE
-    SET epoch = leader.epoch + 1, since = now(), beat_at = now(), host = excluded.host, page = ''
-    RETURNING epoch, since, host, page, 0::float8, beat_at
+    SET epoch = leader.epoch + 1, since = now(), beat_at = now(), host = excluded.host, page = '', session = 0
+    RETURNING epoch, since, host, page, 0::float8, beat_at, session
 """
 _READ = """
-    SELECT epoch, since, host, page, extract(epoch FROM clock_timestamp() - beat_at)::float8, beat_at FROM leader
+    SELECT epoch, since, host, page, extract(epoch FROM clock_timestamp() - beat_at)::float8, beat_at, session
+    FROM leader
 """
-_BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s WHERE epoch = %s"
+_BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s"
 
 
 def begin(raw: "psycopg.Connection[Any]") -> Leader:
@@ -49,7 +51,7 @@ def begin(raw: "psycopg.Connection[Any]") -> Leader:
 
 
 def beat(raw: "psycopg.Connection[Any]", epoch: int, page: str) -> bool:
-    """Write one beat of an epoch. Return False if the epoch is over."""
+    """Write one beat of an epoch, in the session that has the lock. Return False if the epoch is over."""
     return raw.execute(_BEAT, (page, epoch)).rowcount == 1
 
 
@@ -64,8 +66,9 @@ def read(raw: "psycopg.Connection[Any]") -> Leader | None:
 
 
 def _leader(row: tuple[Any, ...]) -> Leader:
-    epoch, since, host, page, age, beat_at = row
-    return Leader(int(epoch), since, host, page, beat_at, max(0.0, age), is_shown=age < SHOWN_SECONDS)
+    epoch, since, host, page, age, beat_at, process = row
+    shown = age < SHOWN_SECONDS
+    return Leader(int(epoch), since, host, page, beat_at, max(0.0, age), is_shown=shown, process=int(process))
 
 
 def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:
