@@ -14,7 +14,9 @@ from agent.domain import money
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
+from agent.ledger.file import sidecar
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
+from tests.support import engines
 from tests.support.losses import seeds
 from tests.support.world import HOURS_POLL, POLL, START, Rehearsed, play, work
 
@@ -308,8 +310,8 @@ def test_a_lost_ledger_counts_the_bill_up_to_now_by_a_clock_that_is_a_day_behind
         world.clock.advance(30 * 3600)
         world.market.advance_to(world.clock.time())
         before = charged(world)
-        for each in world.config.ledger.parent.glob("ledger.sqlite*"):
-            each.unlink()
+        engines.lose(world.config.ledger)
+        sidecar.sibling(world.config.ledger, ".fleet").unlink()
         await jump(world, -86_400, is_restarted=True)
         reader = await world.app.ledger.reader()
         lines = await reader.spend_by(SpendKey.LEASE)

@@ -1,10 +1,8 @@
 """Rule 17, for shadows: what decides beside the live strategy has no side effect, whatever it is."""
 
 import dataclasses
-import sqlite3
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,12 +13,13 @@ from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.decision import Reason
+from agent.ledger.tables.schema import METADATA
 from agent.simulator import climate_files
-from tests.support import loop
+from tests.support import engines, loop
 from tests.support.losses import seeds
 from tests.support.world import PROPERTY_POLL, Rehearsed, in_memory, rehearsed, strategies, work
 
-OWN = {"shadows", "shadow_decisions", "sqlite_sequence"}
+OWN = {"shadows", "shadow_decisions"}
 """Tables that a shadow may write."""
 
 
@@ -53,10 +52,9 @@ def _told(world: Rehearsed) -> dict[str, Any]:
 
     Calls of one instant go over connections of their own and arrive in any order.
     """
-    with closing(sqlite3.connect(world.config.ledger)) as ledger:
-        tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        every = ((name, ledger.execute("SELECT * FROM " + name)) for name in {*tables} - OWN)  # noqa: S608 - our own
-        rows = {name: sorted(map(repr, found)) for name, found in every}
+    file = world.config.ledger
+    queries = {name: "SELECT * FROM " + name for name in {*METADATA.tables} - OWN}  # noqa: S608 - our own
+    rows = {name: sorted(map(repr, engines.rows(file, query))) for name, query in queries.items()}
     return {"calls": sorted(world.simulator.api.calls), "orders": list(world.orders), "rows": rows}
 
 

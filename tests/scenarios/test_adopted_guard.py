@@ -21,7 +21,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.run_claim import KeptRun, RunClaim
 from agent.domain.work.workload import WorkloadKind
 from agent.web.reading import slot_grounds
-from tests.support import builders, s3_server, store_proxy
+from tests.support import builders, engines, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.s3_servers import Store
 from tests.support.world import FLEET, HOURS_POLL, POLL, START, Rehearsed, rehearsed, work
@@ -52,12 +52,10 @@ async def searched(world: Rehearsed, minutes: float = 2) -> Lease:
     return world.lease()
 
 
-async def lose(world: Rehearsed, folder: Path) -> None:
+async def lose(world: Rehearsed) -> None:
     """Let the daemon lose its ledger, but not its fleet id."""
     await world.close()
-    for path in folder.glob("ledger.sqlite*"):  # noqa: ASYNC240 - a folder of ours, at once
-        if path.suffix != ".fleet":
-            path.unlink()
+    engines.lose(world.config.ledger)
     world.is_checked = False  # earlier charges are in the month's seed, not under a lease
     await world.open()
 
@@ -77,7 +75,7 @@ async def test_the_guard_of_an_adopted_lease_is_recognised_by_its_beat_and_heard
             await beat(server, 3, rent)
             # The result of its check days ago is no reason to release a working lease.
             await put(server, 3, f"acceptance-{rent}.json", lease=rent, tool="ok", gpu_count=0)
-            await lose(world, tmp_path)
+            await lose(world)
             held = await searched(world)
             assert (held.guard_run, held.intent_id, held.state) == (3, rent, LeaseState.RUNNING)
             runs = world.app.ledger.recollection(world.clock.now()).guard_runs
@@ -113,7 +111,7 @@ async def test_only_after_a_lost_ledger_a_slot_waits_until_its_bucket_can_be_lis
         async with guarded(tmp_path, S3Server(proxy.url)) as world:
             proxy.fault = lambda _method, _path: 503
             if is_lost:
-                await lose(world, tmp_path)
+                await lose(world)
             await world.cycle(minutes=25)
             if not is_lost:
                 assert world.lease().guard_run == 1
@@ -161,7 +159,7 @@ async def test_the_run_of_an_adopted_lease_of_another_spec_is_its_last(tmp_path:
             await beat(server, 1, rent)
             changed = dataclasses.replace(world.scene.workloads[0], image="ubuntu:24.04")
             world.config = dataclasses.replace(world.config, workloads=(changed,))
-            await lose(world, tmp_path)
+            await lose(world)
             assert (await searched(world)).guard_run == 1
             runs = world.app.ledger.recollection(world.clock.now()).guard_runs
             assert [run.run for run in runs] == [1, 2]
@@ -249,7 +247,7 @@ async def test_without_one_folder_that_has_its_beat_nothing_is_concluded(tmp_pat
                 await put(server, run, "end.json", lease=rent, code=0, done=True)
             await put(server, 4, f"beat-{rent}.json", sequence=1, lease="another", phase="running")
             with capture_logs() as lines:
-                await lose(world, tmp_path)
+                await lose(world)
                 held = await searched(world, 2)
             assert (held.guard_run, held.intent_id, held.state) == (None, "", LeaseState.RUNNING)
             assert "1" in await signed(world, server)
@@ -265,7 +263,7 @@ async def test_a_lease_whose_run_is_not_found_counts_as_one_without_signs_of_lif
         async with guarded(tmp_path, server, HOURS_POLL) as world:
             rent = (await world.until_running()).intent_id
             await beat(server, 65, rent)
-            await lose(world, tmp_path)
+            await lose(world)
             await searched(world, 3)
             assert "1" in await signed(world, server)
             assert world.app.signs.fires() == ((Slot("train", 0), None, "stops"),)
@@ -285,7 +283,7 @@ async def test_a_bucket_that_is_away_keeps_the_lease_as_it_is(tmp_path: Path) ->
             rent = (await world.until_running()).intent_id
             await beat(server, 2, rent)
             key.append("no key at all")
-            await lose(world, tmp_path)
+            await lose(world)
             assert (await searched(world, 1)).guard_run is None
             key.append(SECRET)
             assert (await searched(world)).guard_run == 2

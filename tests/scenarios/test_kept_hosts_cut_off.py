@@ -87,6 +87,7 @@ async def test_a_kept_host_that_is_outbid_comes_back_to_its_second_task(tmp_path
         assert sorted(guards.done()) == ["0", "1"]
 
 
+@pytest.mark.only_sqlite
 @pytest.mark.parametrize("is_lost", [True, False], ids=["lost", "restored"])
 async def test_a_ledger_that_does_not_know_of_the_second_task_releases_its_host_and_loses_no_slot(
     tmp_path: Path, *, is_lost: bool

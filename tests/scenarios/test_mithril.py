@@ -21,13 +21,14 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Requirements
+from agent.ledger.file import sidecar
 from agent.markets.mithril.vendor_record import MithrilOptions
 from agent.simulator import faults
 from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.mithril.pool_auction import Bidder
 from agent.web.reading import log_answers
 from agent.web.reading.log_answers import LogQuestion
-from tests.support import builders
+from tests.support import builders, engines
 from tests.support.both import Both, both
 from tests.support.scene import HOURS_POLL, POLL
 
@@ -72,9 +73,9 @@ def charged(world: Both) -> float:
     return world.simulator.mithril.world.charged_total()
 
 
-def _forget(directory: Path) -> None:
-    for part in directory.glob("ledger.sqlite*"):
-        part.unlink()
+def _forget(ledger: Path) -> None:
+    engines.lose(ledger)
+    sidecar.sibling(ledger, ".fleet").unlink()
 
 
 async def test_a_day_is_paid_at_the_price_and_never_at_the_limit(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ async def test_a_bid_that_the_ledger_does_not_know_is_held_and_counted(tmp_path:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
         await world.app.close()
-        _forget(tmp_path)
+        _forget(world.config.ledger)
         await world.open()
         await world.until(lambda: any(lease.is_held for lease in world.leases()), minutes=15)
         (held,) = [lease for lease in world.leases() if lease.is_held]

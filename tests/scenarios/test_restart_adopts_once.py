@@ -6,6 +6,7 @@ from agent.domain.market.label import Label
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.markets import labels
+from tests.support import engines
 from tests.support.world import FLEET, rehearsed, work
 
 
@@ -71,9 +72,7 @@ async def test_lost_ledger_adopts_by_label(tmp_path: Path) -> None:
         await world.cycle(minutes=30)
         spent = await world.spend()
         await world.close()
-        for path in list(tmp_path.glob("ledger.sqlite*")):  # noqa: ASYNC240 - a folder of ours, at once
-            if path.suffix != ".fleet":
-                path.unlink()
+        engines.lose(world.config.ledger)
         world.is_checked = False  # earlier charges are in the month's seed, not under a lease
         await world.open()
         await world.cycle(minutes=5)

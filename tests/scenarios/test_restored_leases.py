@@ -9,9 +9,11 @@ import pytest
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.ledger.file import backup, restore
-from tests.support import builders
+from tests.support import builders, engines
 from tests.support.both import OF_THE_PAST, both
 from tests.support.world import Rehearsed, rehearsed, work
+
+pytestmark = pytest.mark.only_sqlite
 
 
 def terms(leases: Sequence[Lease]) -> list[tuple[Any, ...]]:
@@ -29,8 +31,7 @@ async def lose(world: Rehearsed, copy: Path | None) -> None:
     if copy is not None:
         restore.restore(copy, world.config.ledger, world.clock.now(), replaces=True)
     else:
-        for suffix in ("", "-wal", "-shm"):
-            world.config.ledger.with_name(world.config.ledger.name + suffix).unlink(missing_ok=True)
+        engines.lose(world.config.ledger)
     world.clock.advance(300)
     await world.open()
 

@@ -112,6 +112,7 @@ async def test_a_hard_cap_pauses_beside_a_second_daemon_until_it_is_done(tmp_pat
         assert len(world.orders) > orders
 
 
+@pytest.mark.only_sqlite
 async def test_copy_of_the_ledger_elsewhere_is_found_out(tmp_path: Path) -> None:
     """Both daemons see the other's rent; whoever sees it first stops, and no slot is filled a third time."""
     async with rehearsed(tmp_path) as world:

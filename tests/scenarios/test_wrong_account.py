@@ -6,6 +6,7 @@ import pytest
 
 from agent.domain.record.lease import LeaseState
 from agent.ledger.ledger_errors import Code, LedgerError
+from tests.support import engines
 from tests.support.world import rehearsed
 
 
@@ -41,7 +42,7 @@ async def test_account_that_cannot_be_read_pays_for_nothing(tmp_path: Path) -> N
     """Whose money it is was never seen: nothing is rented until it is."""
     async with rehearsed(tmp_path) as world:
         await world.close()
-        (world.config.ledger).unlink()
+        engines.lose(world.config.ledger)
         weather = world.weather("server_error_before", route="/users/current")
         await world.open()
         await world.cycle(minutes=5)

@@ -153,6 +153,13 @@ def drop(*paths: Path) -> None:
             raw.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE'.encode())
 
 
+def lose(path: Path) -> None:
+    """Let a ledger be lost that nobody has open: its file, or its schema on the server. The fleet's id stays."""
+    drop(path)
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 def execute(path: Path, *statements: str) -> None:
     """Change a ledger behind the program's back."""
     address = server(path)
