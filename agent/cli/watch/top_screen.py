@@ -160,11 +160,9 @@ class Top(App[None]):
 
     def _show_slots(self) -> None:
         """Fill the table again, and keep the selected row."""
-        for screen in self.screen_stack[:1]:
-            for table in screen.query("#slots").results(DataTable):
-                self._fill(table)
-
-    def _fill(self, table: DataTable[Text]) -> None:
+        table = self._table()
+        if table is None:
+            return
         row = table.cursor_row
         columns, rows = top_text.table(self._fleet, self.size.width)
         table.clear(columns=True)
@@ -190,11 +188,14 @@ class Top(App[None]):
 
     def _selected(self) -> top_rows.Row:
         rows = top_rows.of(self._fleet) if self._fleet else []
-        # A message about a row may still come at the end, when the screen is gone.
-        for screen in self.screen_stack[:1]:
-            for table in screen.query("#slots").results(DataTable):
-                return rows[table.cursor_row] if 0 <= table.cursor_row < len(rows) else ()
-        return ()
+        table = self._table()
+        number = -1 if table is None else table.cursor_row
+        return rows[number] if 0 <= number < len(rows) else ()
+
+    def _table(self) -> DataTable[Text] | None:
+        """Return the table of slots; nothing at the end, when messages may still come and the screen is gone."""
+        found = [table for screen in self.screen_stack[:1] for table in screen.query("#slots").results(DataTable)]
+        return found[0] if found else None
 
     def action_order(self, verb: str) -> None:
         """Ask about an order for the selected slot, or for the selected lease if it has no slot."""
