@@ -55,13 +55,27 @@ def lacking_standby(address: ServerAddress) -> Iterator[Any]:
     with administered(address) as raw:
         raw.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         raw.execute("SELECT pg_reload_conf()")
-        while raw.execute("SHOW synchronous_standby_names").fetchone()[0] != "nobody":
-            """The server reads its settings again in a moment."""
         try:
+            while not commit_waits(raw, address):
+                """Commits wait once the server's checkpointer, too, has read the settings again."""
             yield raw
         finally:
             raw.execute("ALTER SYSTEM RESET synchronous_standby_names")
             raw.execute("SELECT pg_reload_conf()")
+
+
+def commit_waits(raw: Any, address: ServerAddress) -> bool:
+    """Commit something, and return whether that had to wait for the standby. Then the wait is cancelled."""
+    asked = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
+    with administered(address) as probe:
+        probe.pgconn.send_query(b"SELECT pg_logical_emit_message(true, 'test', '')")
+        is_waiting = False
+        while probe.pgconn.is_busy():
+            is_waiting = is_waiting or bool(raw.execute(asked, (probe.info.backend_pid,)).fetchall())
+            probe.pgconn.consume_input()
+        while probe.pgconn.get_result() is not None:
+            """To the end of its answer."""
+    return is_waiting
 
 
 def end_sessions(address: ServerAddress) -> None:
