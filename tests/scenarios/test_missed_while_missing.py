@@ -6,7 +6,7 @@ import pytest
 
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
-from agent.ledger.file import ledger_check
+from tests.support import engines
 from tests.support.world import POLL, rehearsed, work
 
 
@@ -39,5 +39,5 @@ async def test_an_outbid_of_a_missing_lease_is_a_loss(tmp_path: Path, *, is_back
         held = next(lease for lease in [*world.leases(), *await world.past_leases()] if lease.lease_id == lease_id)
         hosts = world.app.ledger.recollection(world.clock.now()).hosts_on("vast")
         assert hosts[held.host_id].interruptions == pytest.approx(1.0, abs=0.01)
-        assert ledger_check.verify(world.config.ledger).is_sound
+        assert engines.place(world.config.ledger).verify().is_sound
         assert -0.01 <= await world.spend() - world.market.charged_total() <= 0.02

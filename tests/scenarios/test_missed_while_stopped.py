@@ -8,8 +8,8 @@ from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import only_copy
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
-from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import SpendKey
+from tests.support import engines
 from tests.support.world import Rehearsed, rehearsed, work
 
 
@@ -65,7 +65,7 @@ async def test_what_ended_and_came_back_is_a_loss_of_its_time(tmp_path: Path, *,
         reader = await world.app.ledger.reader()
         line = next(line for line in await reader.spend_by(SpendKey.LEASE) if line.key == one)
         assert line.useful_seconds <= line.running_seconds
-        assert ledger_check.verify(world.config.ledger).is_sound
+        assert engines.place(world.config.ledger).verify().is_sound
         charged = world.market.charged_total()
         assert -0.01 <= await world.spend() - charged <= 0.02
 
@@ -89,4 +89,4 @@ async def test_what_first_ran_while_the_daemon_was_stopped_may_have_the_only_che
         assert (lease.has_run, only_copy.may_leave(lease, kept)) == (True, False)
         assert [event.lease_id for event in await world.events("lease.running")] == [lease.lease_id]
         assert [event.lease_id for event in await world.events("lease.interrupted")] == [lease.lease_id]
-        assert ledger_check.verify(world.config.ledger).is_sound
+        assert engines.place(world.config.ledger).verify().is_sound
