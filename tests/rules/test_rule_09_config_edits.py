@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +108,7 @@ def test_a_changed_spec_moves_a_lease_only_when_told(seed: int, may_move: bool, 
     play(story, seed=seed)
 
 
+@pytest.mark.only_sqlite
 @given(seed=seeds)
 def test_a_rename_that_a_full_disk_refuses_rents_nothing_beside_the_lease(seed: int) -> None:
     async def story(world: Rehearsed) -> None:

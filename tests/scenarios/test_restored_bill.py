@@ -10,6 +10,7 @@ from tests.support import builders
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.scene import POLL
 
+pytestmark = pytest.mark.only_sqlite
 BILLS = {"vast": "GET /charges", "runpod": "GET /v2/billing"}
 
 
