@@ -14,10 +14,10 @@ from tests.support.postgres import Server
 from tests.support.standby_names import set_names
 
 MOST_AWAY_SECONDS = 6.0
-"""A dead server is started again, or replaced by its standby, after so long at most."""
+"""A dead server is started again, or its replica is promoted, after so long at most."""
 MOST_CUT_SECONDS = 40.0
 """A standby needs 17 s or less to replace a leader that is cut off."""
-STANDBY = "second"
+REPLICA = "second"
 
 Once = Callable[[Random], Awaitable[Passed]]
 Stage = Callable[[Path, int], contextlib.AbstractAsyncContextManager[tuple[Rig, Once]]]
@@ -51,10 +51,10 @@ async def server(place: Path, number: int) -> AsyncIterator[tuple[Rig, Once]]:
 
 @contextlib.asynccontextmanager
 async def primary(place: Path, number: int) -> AsyncIterator[tuple[Rig, Once]]:
-    """The primary dies each time, its synchronous standby is promoted, and the dead one follows that from then on."""
-    with postgres.serving() as first, postgres.following(first, STANDBY) as second:
+    """The primary dies each time, its synchronous replica is promoted, and the dead one follows that from then on."""
+    with postgres.serving() as first, postgres.following(first, REPLICA) as second:
         engines.make_role(first.url)
-        set_names(first.url, STANDBY)
+        set_names(first.url, REPLICA)
         servers = [first, second]
         async with rig(place, _either(first, second), seed=number + 1) as made:
 
@@ -102,9 +102,9 @@ def _follow(leading: Server, dead: Server) -> None:
     """Let a dead server follow the promoted one, which lets it confirm every commit, and wait until it does."""
     import psycopg
 
-    dead.copy(leading, STANDBY)
+    dead.copy(leading, REPLICA)
     dead.start()
-    set_names(leading.url, STANDBY)
+    set_names(leading.url, REPLICA)
     with psycopg.connect(leading.url, autocommit=True) as raw:
         while raw.execute("SELECT sync_state FROM pg_stat_replication").fetchall() != [("sync",)]:
             """It connects, and reads what it missed, in a moment."""

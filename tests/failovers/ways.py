@@ -1,7 +1,7 @@
 """The other ways in which a lead passes: each meets a leader that writes, at a moment drawn from a seed.
 
 1. A leader is frozen and wakes up: the standby ends its session. The woken daemon sends nothing and ends.
-2. The ledger's server dies and comes back, or its standby is promoted: who reaches the server first leads.
+2. The ledger's server dies and comes back, or its replica is promoted: who reaches the server first leads.
 3. The network of the leader's box is cut for a time: it leads on if nobody else led meanwhile.
 """
 
