@@ -201,6 +201,16 @@ def test_a_leader_that_froze_before_the_standby_looked_is_replaced_as_soon(box: 
     watching.storage.lock().release()
 
 
+def test_a_leader_that_is_not_upgraded_yet_is_seen_to_lead(box: Box, path: Path) -> None:
+    with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
+        raw.execute(f"ALTER TABLE {box.storage.address.schema}.leader DROP COLUMN session")
+    watching = standby(box, path, Boot())
+    leader = watching.look()
+    watching.close()
+    assert leader is not None
+    assert (leader.epoch, leader.process) == (box.lead._epoch, 0)
+
+
 def test_a_standby_refuses_the_small_files_of_another_fleet(box: Box, path: Path) -> None:
     with psycopg.connect(box.storage.address.url, autocommit=True) as raw:
         raw.execute(f"SET search_path TO {box.storage.address.schema}")

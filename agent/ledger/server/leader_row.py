@@ -34,9 +34,11 @@ _BEGIN = """
     RETURNING epoch, since, host, page, 0::float8, beat_at, session
 """
 _READ = """
-    SELECT epoch, since, host, page, extract(epoch FROM clock_timestamp() - beat_at)::float8, beat_at, session
+    SELECT epoch, since, host, page, extract(epoch FROM clock_timestamp() - beat_at)::float8, beat_at,
+        coalesce((to_jsonb(leader) ->> 'session')::bigint, 0)
     FROM leader
 """
+"""A leader that is not upgraded yet has no column for its session: it would look as if nobody led."""
 _BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s"
 
 
