@@ -61,6 +61,21 @@ VERBS: dict[str, tuple[str, ...]] = {
         *("lab", "bench", "--problem", "deadline", "--traces", "traces.json", "--workers", "1", "--job-hours", "4"),
         *("--deadline-hours", "5", "--window-hours", "6", "--spot-price", "1", "--on-demand-price", "3"),
     ),
+    "lab cross-validate": (
+        *(
+            "lab",
+            "cross-validate",
+            "--traces",
+            "records",
+            "--workers",
+            "1",
+            "--job-hours",
+            "4",
+            "--deadline-hours",
+            "5",
+        ),
+        *("--overhead-hours", "0.2", "--stride-hours", "12", "--spot-price", "1", "--on-demand-price", "3"),
+    ),
     # Last: it changes the configuration.
     "tune": (
         *("tune", "mine", "--seeds", "1-3", "--hours", "1", "--trials", "1", "--keys", "ceiling", "--workers", "1"),
@@ -98,6 +113,10 @@ UNSEEN = {
     },
     # tests/lab/test_provenance.py has days that numbers were fitted on.
     "lab bench": {"strategies[].fitted_on[]"},
+    "lab cross-validate": {
+        "records[].<figure>",
+        "records[].table.strategies[].fitted_on[]",
+    },
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
     "savings": {"cited[]", "unpriced[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
@@ -148,6 +167,9 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
     """Run every verb on a fleet of one lease, one doubt and an empty slot, and then under a kill that is refused."""
     made: dict[str, list[Any]] = {}
     (place / "traces.json").write_text(json.dumps(TRACE))
+    for record in ("this", "that"):
+        (place / "records" / record).mkdir(parents=True)
+        (place / "records" / record / "zone.json").write_text(json.dumps(TRACE))
 
     async def sample(name: str, *verb: str) -> Ran:
         ran = await gpubid(place, *verb, "--json")

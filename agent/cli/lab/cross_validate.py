@@ -148,11 +148,11 @@ def _rounds(judged: "Judge", traces: Path, named: str, where: tuple[str | None, 
 
 def _print(problem: str, judged: "Judge", rounds: "Sequence[Round]", *, as_json: bool) -> None:
     seconds = sum(each.seconds for each in rounds)
+    report = judged.report(rounds)
     if as_json:
         records = [each.document() for each in rounds]
-        session.print_json({"problem": problem, "seconds": seconds, "records": records})
+        session.print_json({"problem": problem, "seconds": seconds, "records": records, "report": report.document()})
         return
-    report = judged.report(rounds)
     for heading, *rows in report.tables:
         shown = session.table(*heading)
         for row in rows:

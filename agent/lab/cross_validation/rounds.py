@@ -34,3 +34,7 @@ class Report:
 
     tables: tuple[Sequence[Sequence[str]], ...]
     notes: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the report for JSON: its cells as text, the heading of each table first."""
+        return {"tables": [[list(row) for row in table] for table in self.tables], "notes": list(self.notes)}
