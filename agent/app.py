@@ -57,7 +57,7 @@ from agent.observe.guard_reader import targets as guard_targets
 from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
-from agent.observe.standby_watch import StandbyWatch
+from agent.observe.replica_watch import ReplicaWatch
 from agent.observe.task_estimates import TaskEstimates
 from agent.outside import Outside
 
@@ -81,7 +81,7 @@ class App:
         self.ledger = ledger
         self.clock = clock
         self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
-        self._accounts, self._standbys = Accounts(ledger, self.markets, clock), StandbyWatch(ledger, clock)
+        self._accounts, self._replicas = Accounts(ledger, self.markets, clock), ReplicaWatch(ledger, clock)
         self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
         self.config, self.credential = config, outside.credential
         self.seen: Pass | None = None
@@ -176,7 +176,7 @@ class App:
             # A reload during the turn counts from the next one on, when the leases have its names.
             rules, unwritten = self.rules, ""
             self.ledger.refuse_unled()
-            await self._standbys.look()
+            await self._replicas.look()
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
@@ -324,7 +324,7 @@ class App:
     def notices(self) -> tuple[notices.Notice, ...]:
         """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
-        stopped = self._stopped_because, self._standbys.notices()
+        stopped = self._stopped_because, self._replicas.notices()
         unpaid = notices.notices(views, *stopped, is_writable=self.ledger.is_writable)
         return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices(), *self.demand.notices())
 
@@ -365,13 +365,13 @@ class App:
         return lambda account_id: self._why_unpaid() or self._accounts.why_not(market, account_id)
 
     def _why_unpaid(self) -> str:
-        return self._stopped_because or self._standbys.why_unpaid
+        return self._stopped_because or self._replicas.why_unpaid
 
     def _refusals(self) -> Mapping[str, Refusal]:
         return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
     def _alerts_beside(self) -> tuple[Alert, ...]:
-        first = (*self._standbys.alerts(), *self.signs.alerts(), *self._journal.guarded.alerts())
+        first = (*self._replicas.alerts(), *self.signs.alerts(), *self._journal.guarded.alerts())
         return (*first, *self.fronts.alerts(), *self.demand.alerts(), *self.keys.alerts())
 
     def _denial(self, intent: Intent) -> str:

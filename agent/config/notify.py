@@ -26,7 +26,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     (EventKind.OPERATOR_HALTED, Severity.CRITICAL),
     (EventKind.ALERT_MARKET_FAULT, Severity.CRITICAL),
     (EventKind.ALERT_SECOND_DAEMON, Severity.CRITICAL),
-    (EventKind.ALERT_STANDBY, Severity.CRITICAL),
+    (EventKind.ALERT_REPLICA, Severity.CRITICAL),
     (EventKind.LEASE_INTERRUPTED, Severity.WARNING),
     (EventKind.LEASE_FAILED, Severity.WARNING),
     (EventKind.LEASE_GONE, Severity.WARNING),

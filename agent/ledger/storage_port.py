@@ -113,7 +113,7 @@ class Storage(Protocol):
         """Let rows be numbered after those that were just copied, in the open transaction."""
         ...
 
-    def standby_danger(self, link: "sa.Connection") -> str:
+    def replica_danger(self, link: "sa.Connection") -> str:
         """Return why a replica could take over without a committed order, and the command that ends that; or nothing.
 
         `link` is of the session that writes.

@@ -123,13 +123,13 @@ class Ledger:
         """Whether the tables are on a server, on which another one may follow."""
         return self._place.is_served
 
-    async def standby_danger(self) -> str:
+    async def replica_danger(self) -> str:
         """Return why a replica of the server could take over without a committed order, or an empty text.
 
         Raises:
             LedgerError: UNWRITABLE, the server does not answer; DEPOSED.
         """
-        return await self._wire.run(self._place.standby_danger, within_seconds=COMMIT_SECONDS, reads=True)
+        return await self._wire.run(self._place.replica_danger, within_seconds=COMMIT_SECONDS, reads=True)
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
         """Return the memory at `now` with the owed kill.

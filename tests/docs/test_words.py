@@ -54,7 +54,7 @@ _HAPROXY = "HAProxy's word for its list of servers, and a key of a front's table
 _REPLICA = "a server that follows the ledger's"
 EXCUSES = (
     Excuse("agent/ledger/server/", "replicas?", _REPLICA),
-    Excuse("agent/observe/standby_watch.py", "replicas?", _REPLICA),
+    Excuse("agent/observe/replica_watch.py", "replicas?", _REPLICA),
     Excuse("agent/cli/setup/doctor_server.py", "replicas?", _REPLICA),
     Excuse("deploy/handbook/pages/ledger-server.md", "replicas?", _REPLICA),
     Excuse("deploy/handbook/pages/glossary.md", "replicas?", _REPLICA),

@@ -125,7 +125,7 @@ def test_a_second_box_is_refused_and_takes_over_a_lost_lead_with_the_next_epoch(
     assert box.code is Code.DEPOSED, "for good"
 
 
-def test_a_beat_that_its_standby_did_not_confirm_is_none(box: Box) -> None:
+def test_a_beat_that_its_replica_did_not_confirm_is_none(box: Box) -> None:
     box.boot.seconds += leader_row.SHOWN_SECONDS
     trigger = "CREATE TRIGGER warn BEFORE UPDATE ON leader FOR EACH ROW EXECUTE FUNCTION warn()"
     function = (

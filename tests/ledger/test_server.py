@@ -20,6 +20,7 @@ from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
 from tests.support import engines, postgres
+from tests.support.standby_names import set_names
 
 psycopg = pytest.importorskip("psycopg")
 FIRST_LEADER = """
@@ -42,30 +43,33 @@ async def served(address: ServerAddress, path: Path, clock: SteppedClock) -> Asy
     await opened.close()
 
 
+def administrator_url(address: ServerAddress) -> str:
+    """Return the address of the server for its superuser."""
+    return address.url.replace(f"{engines.ROLE}:", "lab:")
+
+
 @contextlib.contextmanager
 def administered(address: ServerAddress) -> Iterator[Any]:
     """Yield a session of the server's own superuser."""
-    with psycopg.connect(address.url.replace(f"{engines.ROLE}:", "lab:"), autocommit=True) as raw:
+    with psycopg.connect(administrator_url(address), autocommit=True) as raw:
         yield raw
 
 
 @contextlib.contextmanager
-def lacking_standby(address: ServerAddress) -> Iterator[Any]:
-    """Let every commit wait for a standby that is not there, while the block runs."""
+def lacking_replica(address: ServerAddress) -> Iterator[Any]:
+    """Let every commit wait for a replica that is not there, while the block runs."""
     with administered(address) as raw:
-        raw.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-        raw.execute("SELECT pg_reload_conf()")
+        set_names(administrator_url(address), "nobody")
         try:
             while not commit_waits(raw, address):
                 """Commits wait once the server's checkpointer, too, has read the settings again."""
             yield raw
         finally:
-            raw.execute("ALTER SYSTEM RESET synchronous_standby_names")
-            raw.execute("SELECT pg_reload_conf()")
+            set_names(administrator_url(address), "")
 
 
 def commit_waits(raw: Any, address: ServerAddress) -> bool:
-    """Commit something, and return whether that had to wait for the standby. Then the wait is cancelled."""
+    """Commit something, and return whether that had to wait for the replica. Then the wait is cancelled."""
     asked = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
     with administered(address) as probe:
         probe.pgconn.send_query(b"SELECT pg_logical_emit_message(true, 'test', '')")
@@ -150,12 +154,12 @@ async def test_an_epoch_that_is_over_stops_even_a_session_that_has_the_lock(
     assert (await refusal(served, 1)).code is Code.DEPOSED
 
 
-async def test_a_commit_that_waits_for_its_standby_counts_as_unwritable(
+async def test_a_commit_that_waits_for_its_replica_counts_as_unwritable(
     served: Ledger, address: ServerAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await record(served, 1)
     monkeypatch.setattr(store, "COMMIT_SECONDS", 0.3)
-    with lacking_standby(address) as raw:
+    with lacking_replica(address) as raw:
         assert (await refusal(served, 2)).code is Code.UNWRITABLE
         waiting = raw.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").fetchone()[0]
         assert waiting == 1, "the commit was not cancelled: it still waits at the server"
@@ -175,8 +179,8 @@ async def test_a_commit_that_waits_for_its_standby_counts_as_unwritable(
 
 
 async def test_a_commit_with_a_warning_is_not_believed(served: Ledger, address: ServerAddress) -> None:
-    """A commit whose wait was cancelled ends without an error, and is gone if the standby takes over."""
-    with lacking_standby(address) as raw:
+    """A commit whose wait was cancelled ends without an error, and is gone if the replica takes over."""
+    with lacking_replica(address) as raw:
         waiting = asyncio.create_task(refusal(served, 1))
         query = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
         for _ in range(1000):

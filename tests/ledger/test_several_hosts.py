@@ -1,4 +1,4 @@
-"""Several hosts in the address: two real servers, of which one is a standby, and then the only one."""
+"""Several hosts in the address: two real servers, of which one is a replica, and then the only one."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is no
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
-    with postgres.serving() as primary, postgres.following(primary, "second") as standby:
+    with postgres.serving() as primary, postgres.following(primary, "second") as replica:
         engines.make_role(primary.url)
         set_names(primary.url, "second")
-        yield primary, standby
+        yield primary, replica
 
 
 def address(*servers: Server) -> ServerAddress:
@@ -56,28 +56,28 @@ async def recorded(ledger: Ledger, first: int) -> int:
 async def test_the_ledger_is_written_and_read_where_it_can_be_written_and_follows_a_failover(
     servers: tuple[Server, Server], path: Path, clock: SteppedClock
 ) -> None:
-    primary, standby = servers
-    ledger = await Ledger.open(storage.of(path, address(standby, primary)), clock=clock)
+    primary, replica = servers
+    ledger = await Ledger.open(storage.of(path, address(replica, primary)), clock=clock)
     await record(ledger, 1)
     reader = await ledger.reader()
     assert [each.intent_id for each in await reader.intents()] == ["n1"], "read where it was just written"
-    assert await ledger.standby_danger() == ""
+    assert await ledger.replica_danger() == ""
 
     primary.kill()
     with pytest.raises(LedgerError) as refused:
         await record(ledger, 2)
     assert refused.value.code is Code.UNWRITABLE
-    standby.promote()
+    replica.promote()
     number = await recorded(ledger, 3)
     assert {each.intent_id for each in ledger.recollection().intents} == {"n1", f"n{number}"}
-    with psycopg.connect(standby.url) as raw:
+    with psycopg.connect(replica.url) as raw:
         rows = raw.execute("SELECT intent_id FROM ledger.intents ORDER BY 1").fetchall()
     assert {each for (each,) in rows} == {"n1", f"n{number}"}
-    assert await ledger.standby_danger() == "", "nothing follows the new primary"
+    assert await ledger.replica_danger() == "", "nothing follows the new primary"
     await ledger.close()
 
 
-async def test_a_standby_alone_is_not_written(servers: tuple[Server, Server], path: Path, clock: SteppedClock) -> None:
+async def test_a_replica_alone_is_not_written(servers: tuple[Server, Server], path: Path, clock: SteppedClock) -> None:
     with pytest.raises(LedgerError) as refused:
         await Ledger.open(storage.of(path, address(servers[1])), clock=clock)
     assert refused.value.code is Code.UNREACHABLE

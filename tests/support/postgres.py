@@ -1,4 +1,4 @@
-"""A PostgreSQL server of Debian's package for one test, with its own folder, port and password, and its standbys."""
+"""A PostgreSQL server of Debian's package for one test, with its own folder, port and password, and its replicas."""
 
 import contextlib
 import os
@@ -50,7 +50,7 @@ class Server:
         self.control("-m", "immediate", "-w", "stop")
 
     def promote(self) -> None:
-        """Let a standby take over."""
+        """Let a replica take over."""
         self.control("-w", "promote")
 
     def copy(self, primary: "Server", name: str, *, slot: bool = False) -> None:
@@ -92,7 +92,7 @@ def serving(address: str = "") -> Iterator[Server]:
 
 @contextlib.contextmanager
 def following(primary: Server, name: str, *, slot: bool = False) -> Iterator[Server]:
-    """Start a standby that streams from a server under a name, while the block runs; with a slot of that name."""
+    """Start a replica that streams from a server under a name, while the block runs; with a slot of that name."""
     with _placed() as server:
         server.copy(primary, name, slot=slot)
         with _started(server):

@@ -1,4 +1,4 @@
-"""The setting that makes the standbys of a test's server confirm commits."""
+"""The setting that makes the replicas of a test's server confirm commits."""
 
 
 def set_names(url: str, value: str) -> None:

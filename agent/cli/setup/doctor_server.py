@@ -70,10 +70,10 @@ def _keepalive(found: "ServerHealth") -> Line:
 
 
 def _replicas(found: "ServerHealth") -> Line:
-    from agent.ledger.server import standbys
+    from agent.ledger.server import replicas
 
-    seen = found.standbys
-    danger = standbys.danger(seen)
+    seen = found.replicas
+    danger = replicas.danger(seen)
     if danger:
         fix = "run that on the primary as its superuser"
         return Line("replicas", Verdict.FAIL, f"nothing is paid for: {danger}", fix)

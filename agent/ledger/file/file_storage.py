@@ -76,7 +76,7 @@ class FileStorage:
         """Do nothing: SQLite numbers rows after the highest number that a table ever had."""
         del link
 
-    def standby_danger(self, link: sa.Connection) -> str:
+    def replica_danger(self, link: sa.Connection) -> str:
         """Return nothing: a file has no replica."""
         del link
         return ""

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 
 from agent.clock import SystemClock
-from agent.ledger.server import server_errors, session, standbys
-from agent.ledger.server.standbys import Standbys
+from agent.ledger.server import replicas, server_errors, session
+from agent.ledger.server.replicas import Replicas
 from agent.ledger.server_address import ServerAddress
 
 _PROBES = 5
@@ -50,7 +50,7 @@ class ServerHealth:
     is_in_recovery: bool
     latency_seconds: float
     keepalive_seconds: int | None
-    standbys: Standbys
+    replicas: Replicas
     is_durable: bool
     keeps_session: bool
     leader_role: LeaderRole | None
@@ -80,7 +80,7 @@ def _seen(raw: "psycopg.Connection[Any]", address: ServerAddress) -> ServerHealt
         is_in_recovery=_one(raw, "SELECT pg_is_in_recovery()"),
         latency_seconds=min(_round_trip(raw) for _ in range(_PROBES)),
         keepalive_seconds=idle + interval * count if idle else None,
-        standbys=standbys.look(raw),
+        replicas=replicas.look(raw),
         is_durable=_one(raw, "SHOW fsync") == "on" and _one(raw, "SHOW full_page_writes") == "on",
         keeps_session=_keeps_session(raw),
         leader_role=_leader_role(raw, address.schema),

@@ -20,7 +20,7 @@ from agent.ledger.file.connection import FileLink
 from agent.ledger.file.ledger_check import Verification
 from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
-from agent.ledger.server import leader_row, server_check, server_errors, server_tables, session, standbys
+from agent.ledger.server import leader_row, replicas, server_check, server_errors, server_tables, session
 from agent.ledger.server.leadership import Leadership
 from agent.ledger.server.server_link import ServerLink
 from agent.ledger.server_address import ServerAddress
@@ -78,7 +78,7 @@ class ServerStorage:
         self._locked: psycopg.Connection[Any] | None = None
         self._epoch: int | None = None
         self._last_process = 0
-        self._standbys = standbys.Standbys()
+        self._replicas = replicas.Replicas()
 
     @property
     def shown(self) -> str:
@@ -175,10 +175,10 @@ class ServerStorage:
         """Let rows be numbered after those that were copied."""
         server_tables.renumber(link)
 
-    def standby_danger(self, link: sa.Connection) -> str:
+    def replica_danger(self, link: sa.Connection) -> str:
         """Look at the replicas of the session's server."""
-        self._standbys = standbys.after(self._standbys, standbys.look(_raw(link)))
-        found = standbys.danger(self._standbys)
+        self._replicas = replicas.after(self._replicas, replicas.look(_raw(link)))
+        found = replicas.danger(self._replicas)
         return f"{self.shown}: {found}" if found else ""
 
     def put_aside(self, at: datetime) -> None:

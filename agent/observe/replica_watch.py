@@ -11,7 +11,7 @@ from agent.ledger.store import Ledger
 LOOK_SECONDS = 60.0
 
 
-class StandbyWatch:
+class ReplicaWatch:
     """Keeps the verdict of the last look. A ledger in a file has no replica and is never asked."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
@@ -32,7 +32,7 @@ class StandbyWatch:
         if not self._ledger.is_served or not self._is_due():
             return
         try:
-            danger = await self._ledger.standby_danger()
+            danger = await self._ledger.replica_danger()
         except LedgerError as error:
             if error.code is Code.DEPOSED:
                 raise
@@ -47,12 +47,12 @@ class StandbyWatch:
         """Return the alert while a replica could forget orders."""
         if not self._is_dangerous:
             return ()
-        return (Alert(EventKind.ALERT_STANDBY, "ledger", self.why_unpaid),)
+        return (Alert(EventKind.ALERT_REPLICA, "ledger", self.why_unpaid),)
 
     def notices(self) -> tuple[Notice, ...]:
         """Return who leads, and why nothing is paid for."""
         leader = self._ledger.leader()
-        unpaid = (Notice("ledger", "standby", self.why_unpaid),) if self.why_unpaid else ()
+        unpaid = (Notice("ledger", "replica", self.why_unpaid),) if self.why_unpaid else ()
         if leader is None:
             return unpaid
         shown = leader.place, leader.since, leader.beat_age_seconds

@@ -1,4 +1,4 @@
-"""Which standbys may take over: a real primary, real standbys, and programs that only store the log."""
+"""Which replicas may take over: a real primary, real replicas, and programs that only store the log."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from tests.support.postgres import Server
 from tests.support.standby_names import set_names
 
 psycopg = pytest.importorskip("psycopg")
-standbys = pytest.importorskip("agent.ledger.server.standbys")
+replicas = pytest.importorskip("agent.ledger.server.replicas")
 pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
 
 
@@ -29,7 +29,7 @@ def seen(primary: Server) -> Iterator[Callable[..., Any]]:
 
         def look(is_reached: Callable[[Any], bool]) -> Any:
             for _ in range(2000):
-                found = standbys.look(raw)
+                found = replicas.look(raw)
                 if is_reached(found):
                     return found
             raise AssertionError(found)
@@ -46,22 +46,22 @@ def administered(primary: Server) -> Iterator[Any]:
 def test_a_server_alone_is_no_danger_and_neither_is_a_program_that_stores_its_log(
     primary: Server, seen: Callable[..., Any]
 ) -> None:
-    assert standbys.danger(seen(lambda found: not found.connected)) == ""
+    assert replicas.danger(seen(lambda found: not found.connected)) == ""
     with postgres.receiving(primary), administered(primary) as raw:
         while not raw.execute("SELECT 1 FROM pg_stat_replication").fetchall():
             """The program connects in a moment."""
         found = seen(lambda _: True)
     assert found.connected == ()
-    assert standbys.danger(found) == ""
+    assert replicas.danger(found) == ""
 
 
-def test_a_standby_is_a_danger_until_it_confirms_commits(primary: Server, seen: Callable[..., Any]) -> None:
+def test_a_replica_is_a_danger_until_it_confirms_commits(primary: Server, seen: Callable[..., Any]) -> None:
     with postgres.following(primary, "second"):
         found = seen(lambda each: each.connected)
         assert found.connected == ("second",)
         assert found.confirming is None, "the daemon's role may not see the states"
-        assert "second follows asynchronously" in standbys.danger(found)
-        command = standbys.danger(found).partition("commit: ")[2]
+        assert "second follows asynchronously" in replicas.danger(found)
+        command = replicas.danger(found).partition("commit: ")[2]
         with administered(primary) as raw:
             for statement in command.split("; "):
                 raw.execute(statement)
@@ -69,43 +69,43 @@ def test_a_standby_is_a_danger_until_it_confirms_commits(primary: Server, seen: 
         try:
             found = seen(lambda each: each.confirming)
             assert found.names == 'FIRST 1 ("second")', "the command of the sentence was run as it is"
-            assert standbys.danger(found) == ""
+            assert replicas.danger(found) == ""
         finally:
             with administered(primary) as raw:
                 raw.execute(f"REVOKE pg_monitor FROM {engines.ROLE}")
             set_names(primary.url, "")
 
 
-def test_a_standby_that_went_away_is_a_danger_still(primary: Server, seen: Callable[..., Any]) -> None:
+def test_a_replica_that_went_away_is_a_danger_still(primary: Server, seen: Callable[..., Any]) -> None:
     with postgres.following(primary, "third"):
         with_it = seen(lambda each: each.connected)
     gone = seen(lambda each: not each.connected)
-    assert standbys.danger(gone) == "", "the server has forgotten it"
-    remembered = standbys.after(with_it, gone)
-    assert "third followed asynchronously" in standbys.danger(remembered)
-    assert standbys.danger(standbys.after(remembered, gone)), "and goes on to be one"
+    assert replicas.danger(gone) == "", "the server has forgotten it"
+    remembered = replicas.after(with_it, gone)
+    assert "third followed asynchronously" in replicas.danger(remembered)
+    assert replicas.danger(replicas.after(remembered, gone)), "and goes on to be one"
     set_names(primary.url, "third")
     try:
         named = seen(lambda each: each.names)
-        assert standbys.danger(standbys.after(remembered, named)) == ""
-        assert standbys.after(named, gone) == gone, "one that confirmed commits has all of them wherever it is"
+        assert replicas.danger(replicas.after(remembered, named)) == ""
+        assert replicas.after(named, gone) == gone, "one that confirmed commits has all of them wherever it is"
     finally:
         set_names(primary.url, "")
 
 
-def test_a_slot_that_nobody_reads_is_of_a_standby_that_is_away(primary: Server, seen: Callable[..., Any]) -> None:
+def test_a_slot_that_nobody_reads_is_of_a_replica_that_is_away(primary: Server, seen: Callable[..., Any]) -> None:
     with postgres.following(primary, "fourth", slot=True):
         assert seen(lambda each: each.connected and not each.unread_slots).connected == ("fourth",)
     found = seen(lambda each: each.unread_slots)
-    assert "the replica of slot fourth is away" in standbys.danger(found)
+    assert "the replica of slot fourth is away" in replicas.danger(found)
     with administered(primary) as raw:
-        raw.execute(standbys.danger(found).partition("run ")[2].partition(";")[0])
-    assert standbys.danger(seen(lambda each: not each.unread_slots)) == ""
+        raw.execute(replicas.danger(found).partition("run ")[2].partition(";")[0])
+    assert replicas.danger(seen(lambda each: not each.unread_slots)) == ""
 
 
-def test_a_program_that_stores_the_log_does_not_confirm_for_a_standby() -> None:
+def test_a_program_that_stores_the_log_does_not_confirm_for_a_replica() -> None:
     """`*` lets whatever has a slot confirm commits, also pg_receivewal."""
-    found = standbys.Standbys(names="*", connected=("second",), confirming=(), has_confirming_receiver=True)
-    assert "only a program that stores the log confirms commits" in standbys.danger(found)
-    both = standbys.Standbys(names="*", connected=("second",), confirming=("second",), has_confirming_receiver=True)
-    assert standbys.danger(both) == ""
+    found = replicas.Replicas(names="*", connected=("second",), confirming=(), has_confirming_receiver=True)
+    assert "only a program that stores the log confirms commits" in replicas.danger(found)
+    both = replicas.Replicas(names="*", connected=("second",), confirming=("second",), has_confirming_receiver=True)
+    assert replicas.danger(both) == ""

@@ -1,4 +1,4 @@
-"""The ledger's server has a standby: a real one, which follows, is made to confirm commits, and takes over."""
+"""The ledger's server has a replica: a real one, which follows, is made to confirm commits, and takes over."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is no
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
-    with postgres.serving() as primary, postgres.following(primary, "second") as standby:
+    with postgres.serving() as primary, postgres.following(primary, "second") as replica:
         engines.make_role(primary.url)
-        yield primary, standby
+        yield primary, replica
 
 
 async def cycle(world: Rehearsed, count: int = 1) -> None:
@@ -42,7 +42,7 @@ def sent_orders(world: Rehearsed) -> set[str]:
 
 
 @pytest.mark.only_sqlite
-def test_nothing_is_paid_for_until_the_standby_confirms_and_then_it_has_every_order(
+def test_nothing_is_paid_for_until_the_replica_confirms_and_then_it_has_every_order(
     servers: tuple[Server, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "COMMIT_SECONDS", 0.5)
@@ -50,14 +50,14 @@ def test_nothing_is_paid_for_until_the_standby_confirms_and_then_it_has_every_or
     asyncio.run(story(tmp_path, *servers))
 
 
-async def story(tmp_path: Path, primary: Server, standby: Server) -> None:
+async def story(tmp_path: Path, primary: Server, replica: Server) -> None:
     with engines.played_on(engines.role_url(primary.url)):
         async with rehearsed(tmp_path) as world:
             await world.cycle(minutes=20)
             assert world.orders == []
             (notice,) = (each for each in world.app.notices() if each.about == "ledger")
             assert "second follows asynchronously" in notice.sentence
-            assert len(await world.events("alert.standby")) == 1, "one alert while it lasts"
+            assert len(await world.events("alert.replica")) == 1, "one alert while it lasts"
 
             set_names(primary.url, "second")
             lease = await world.until_running(20)
@@ -72,35 +72,35 @@ async def story(tmp_path: Path, primary: Server, standby: Server) -> None:
             assert (done.kind, done.state) == (IntentKind.RELEASE, IntentState.CONFIRMED)
             await world.cycle(minutes=20)
             assert sent_orders(world) == before
-            assert len(await world.events("alert.standby")) == 2
+            assert len(await world.events("alert.replica")) == 2
 
             set_names(primary.url, "second")
             world.clock.advance(60)
             await world.until_running(60)
-            await failover_while_the_standby_is_cut_off(world, primary, standby)
+            await failover_while_the_replica_is_cut_off(world, primary, replica)
 
 
-async def failover_while_the_standby_is_cut_off(world: Rehearsed, primary: Server, standby: Server) -> None:
-    """Cut the standby off, so that no commit reaches it, take the running lease away, and let the standby take over."""
-    (receiver,) = standby.processes("walreceiver")
+async def failover_while_the_replica_is_cut_off(world: Rehearsed, primary: Server, replica: Server) -> None:
+    """Cut the replica off, so that no commit reaches it, take the running lease away, and let the replica take over."""
+    (receiver,) = replica.processes("walreceiver")
     world.is_checked = False
-    standby.signal(receiver, signal.SIGSTOP)
+    replica.signal(receiver, signal.SIGSTOP)
     before = sent_orders(world)
     for contract in world.live():
         world.market.destroy(contract.contract_id)
     await cycle(world, 8)
-    assert sent_orders(world) == before, "what the standby does not confirm is not paid for"
+    assert sent_orders(world) == before, "what the replica does not confirm is not paid for"
     primary.kill()
     # A promotion waits for the end of the process that receives.
-    standby.signal(receiver, signal.SIGCONT)
-    standby.promote()
-    kept = set(await on_standby(standby, world))
+    replica.signal(receiver, signal.SIGCONT)
+    replica.promote()
+    kept = set(await on_replica(replica, world))
     assert sent_orders(world) <= kept
     assert len(sent_orders(world)) >= 2
 
 
-async def on_standby(standby: Server, world: Rehearsed) -> list[str]:
-    """Return the orders in the ledger of the standby that were sent at least."""
-    with engines.played_on(engines.role_url(standby.url)):
+async def on_replica(replica: Server, world: Rehearsed) -> list[str]:
+    """Return the orders in the ledger of the replica that were sent at least."""
+    with engines.played_on(engines.role_url(replica.url)):
         query = "SELECT intent_id FROM intents WHERE sent_at IS NOT NULL"
         return [row[0] for row in engines.rows(world.config.ledger, query)]

@@ -34,7 +34,7 @@ _UNREAD_SLOTS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Standbys:
+class Replicas:
     """The replicas of one server at one instant.
 
     `names` is the server's `synchronous_standby_names`. `connected` has the application name of each replica,
@@ -51,26 +51,26 @@ class Standbys:
     has_confirming_receiver: bool = False
 
 
-def look(raw: "psycopg.Connection[Any]") -> Standbys:
+def look(raw: "psycopg.Connection[Any]") -> Replicas:
     """Return the replicas of the server of a session.
 
     Raises:
         psycopg.Error: the server failed.
     """
     followers = raw.execute(_FOLLOWERS.encode()).fetchall()
-    standbys = [(name, state) for name, state in followers if name not in RECEIVERS]
+    replicas = [(name, state) for name, state in followers if name not in RECEIVERS]
     is_shown = all(state is not None for _, state in followers)
     names = raw.execute("SHOW synchronous_standby_names").fetchone()
-    return Standbys(
+    return Replicas(
         names="" if names is None else names[0].strip(),
-        connected=tuple(name for name, _ in standbys),
-        confirming=tuple(name for name, state in standbys if state in _CONFIRMING) if is_shown else None,
+        connected=tuple(name for name, _ in replicas),
+        confirming=tuple(name for name, state in replicas if state in _CONFIRMING) if is_shown else None,
         unread_slots=tuple(slot for (slot,) in raw.execute(_UNREAD_SLOTS.encode())),
         has_confirming_receiver=any(name in RECEIVERS and state in _CONFIRMING for name, state in followers),
     )
 
 
-def after(before: Standbys, seen: Standbys) -> Standbys:
+def after(before: Replicas, seen: Replicas) -> Replicas:
     """Return what was seen now, with the replicas that followed asynchronously before and have left."""
     if seen.names or not danger(before):
         return seen
@@ -78,7 +78,7 @@ def after(before: Standbys, seen: Standbys) -> Standbys:
     return replace(seen, left=tuple(sorted(left)))
 
 
-def danger(seen: Standbys) -> str:
+def danger(seen: Replicas) -> str:
     """Return why a replica could take over without a committed order, and the command that ends that; or nothing."""
     if seen.names:
         if seen.connected and seen.has_confirming_receiver and seen.confirming == ():
@@ -109,10 +109,10 @@ def danger(seen: Standbys) -> str:
     return ""
 
 
-def _command(standbys: tuple[str, ...]) -> str:
+def _command(replicas: tuple[str, ...]) -> str:
     """Return the command that lets each of these replicas confirm every commit: then any of them may take over."""
-    quoted = ", ".join(sorted({f'"{name}"' for name in standbys}))
-    value = f"FIRST {len(standbys)} ({quoted})" if standbys else "*"
+    quoted = ", ".join(sorted({f'"{name}"' for name in replicas}))
+    value = f"FIRST {len(replicas)} ({quoted})" if replicas else "*"
     return (
         f"let it confirm each commit: ALTER SYSTEM SET synchronous_standby_names = '{value}'; SELECT pg_reload_conf()"
     )
