@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 from prometheus_client import CollectorRegistry
 
-from agent import pass_figures, schedule, systemd
+from agent import pass_metrics, schedule, systemd
 from agent.act import bill_check, rent_terms
 from agent.app import App
 from agent.config import problems, service_reach
@@ -67,9 +67,9 @@ class Daemon:
         self._health = Health(app.clock.monotonic, "" if app.ledger.leader() is None else "leader")
         self._must_tidy = False
         self._is_ready = False
-        self._figures = pass_figures.Figures(parts.metrics)
+        self._figures = pass_metrics.Figures(parts.metrics)
         if self._health.role:
-            parts.metrics.lead.follow(*pass_figures.lead_of(app))
+            parts.metrics.lead.follow(*pass_metrics.lead_of(app))
         notify = app.config.notify
         ways, see = self._channels(notify), parts.metrics.see_notification
         self._courier = Courier(app.ledger, app.clock, notify, ways, see, self._is_time_known)

@@ -17,7 +17,7 @@ from agent.clock import Clock
 from agent.config.settings import Config
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.telemetry.health import Health
-from agent.telemetry.lead_figures import LeadFigures
+from agent.telemetry.lead_metrics import LeadFigures
 from agent.web import operator_socket, standby_site
 from agent.web.standby_site import Standing
 

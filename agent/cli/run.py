@@ -99,10 +99,10 @@ async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
     # Nothing of a standby is imported where the ledger is a file.
     from agent.clock import SystemClock
     from agent.standby import Standby
-    from agent.telemetry import families
+    from agent.telemetry import metric_families
 
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
-    has_won = await Standby(config, campaign, families.registry(), notifier, SystemClock()).run()
+    has_won = await Standby(config, campaign, metric_families.registry(), notifier, SystemClock()).run()
     return campaign.storage if has_won else None
 
 
@@ -111,9 +111,9 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     from agent import daemon, systemd
     from agent.app import App
     from agent.simulator import climate_files
-    from agent.telemetry import families, metrics
+    from agent.telemetry import metric_families, metrics
 
-    registry = families.registry()
+    registry = metric_families.registry()
     figures = metrics.Metrics(
         registry, [market.name for market in config.markets], [work.name for work in config.workloads]
     )

@@ -19,7 +19,7 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
-from agent.telemetry import families, lead_figures, named_figures, recovery_figures, run_time_figures
+from agent.telemetry import lead_metrics, metric_families, named_metrics, recovery_metrics, run_time_metrics
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -44,20 +44,20 @@ class Codes:
         return code
 
 
-class Metrics(families.Families):
+class Metrics(metric_families.Families):
     """The metrics of the program, and the few moments at which they change."""
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
         self._markets = tuple(markets)
         super().__init__(target, self._markets, workloads)
-        self._outcome = Codes(families.OUTCOMES)
+        self._outcome = Codes(metric_families.OUTCOMES)
         self._reason = Codes()
-        self._limit = Codes(families.LIMITS)
+        self._limit = Codes(metric_families.LIMITS)
         self._asks: dict[tuple[str, str], float] = {}
-        self.named = named_figures.NamedFigures(target)
-        self.lead = lead_figures.LeadFigures(target)
-        self.run_times = run_time_figures.RunTimeFigures(target)
+        self.named = named_metrics.NamedFigures(target)
+        self.lead = lead_metrics.LeadFigures(target)
+        self.run_times = run_time_metrics.RunTimeFigures(target)
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return the observer of every call to `market`: operation, outcome, seconds."""
@@ -103,7 +103,7 @@ class Metrics(families.Families):
 
     def _see_rests(self, fleet: Fleet) -> None:
         cooling = [rest.kind.value for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
-        for name in families.PROTECTIONS:
+        for name in metric_families.PROTECTIONS:
             self.protections.labels(name).set(cooling.count(name))
 
     def _see_leases(self, fleet: Fleet) -> None:
@@ -186,7 +186,7 @@ class Metrics(families.Families):
             often = [times for (where, _), times in counts.items() if where == market and times >= FLAPPING_LOSSES]
             self.flapping.labels(market).set(len(often))
 
-    def see_recovery(self, reached: Iterable[recovery_figures.Reached]) -> None:
+    def see_recovery(self, reached: Iterable[recovery_metrics.Reached]) -> None:
         """Count how long slots took to reach phases of recovery; the exemplar names the intent in the ledger."""
         for each in reached:
             exemplar = {"intent_id": each.intent_id} if each.intent_id else None
@@ -204,7 +204,7 @@ class Metrics(families.Families):
 
     def see_notification(self, channel: str, is_delivered: bool) -> None:  # noqa: FBT001 - what a channel answers
         """Count an attempt to send a notification."""
-        self.notifications.labels(channel, families.DELIVERIES[not is_delivered]).inc()
+        self.notifications.labels(channel, metric_families.DELIVERIES[not is_delivered]).inc()
 
     def see_ledger(self, size_bytes: int, free_bytes: int, backed_up: datetime | None, *, is_writable: bool) -> None:
         """Write the state of the ledger's file."""

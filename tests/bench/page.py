@@ -19,8 +19,8 @@ from prometheus_client import generate_latest
 
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
-from agent.pass_figures import Figures
-from agent.telemetry import families
+from agent.pass_metrics import Figures
+from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web.feed import feed_routes
@@ -80,7 +80,7 @@ async def _fill(world: Rehearsed) -> None:
 
 
 async def _measure(world: Rehearsed) -> bool:
-    registry = families.registry()
+    registry = metric_families.registry()
     figures = Figures(Metrics(registry, ["vast"], ["train"]))
     done = await world.app.cycle()
     figures.see(world.app, done)

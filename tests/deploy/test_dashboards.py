@@ -29,8 +29,8 @@ from agent.app import App
 from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from agent.cycle import Pass
-from agent.pass_figures import Figures
-from agent.telemetry import families
+from agent.pass_metrics import Figures
+from agent.telemetry import metric_families
 from agent.telemetry.metrics import Metrics
 from tests.support import ports
 from tests.support.once import made_once
@@ -70,7 +70,7 @@ class Week:
     """Samples of one rehearsed day, repeated as seven days."""
 
     def __init__(self) -> None:
-        self.registry = families.registry()
+        self.registry = metric_families.registry()
         self._metrics = Metrics(self.registry, ["vast"], ["train"])
         self._figures = Figures(self._metrics)
         self._taken: list[tuple[float, dict[str, tuple[str, list[Sample]]]]] = []

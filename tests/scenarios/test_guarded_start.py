@@ -24,7 +24,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Wo
 from agent.guard import guard_settings
 from agent.guard.checkpoints.advised_interval import AdvisedInterval
 from agent.ledger.tables.host_rows import Exposure
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server

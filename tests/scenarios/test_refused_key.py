@@ -13,7 +13,7 @@ from agent.domain.market.account_refusal import Refusal
 from agent.domain.slot import Slot
 from agent.domain.work.order import Order
 from agent.ledger.memory import Memory
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from tests.act.test_signs_of_life import run, switched
 from tests.scenarios import test_dead_mans_switch as switch

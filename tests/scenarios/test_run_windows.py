@@ -11,7 +11,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from tests.support.world import MINUTE, START, Rehearsed, rehearsed, work
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from agent.cli.watch import explain
 from agent.decide.strategy import Tuned
 from agent.domain.work.workload import WorkloadKind
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from agent.web.reading import views
 from strategies.hedged import Hedged

@@ -15,7 +15,7 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import public_key
 from agent.domain.work.order import Order
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from tests.support.world import POLL, Rehearsed, rehearsed, work
 

@@ -24,7 +24,7 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision
 from agent.domain.work.workload import Requirements, Workload
 from agent.markets import market_errors
-from agent.telemetry import families, metrics
+from agent.telemetry import metric_families, metrics
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SLOT = Slot("train", 0)
@@ -92,13 +92,13 @@ def test_every_outcome_of_a_call_is_known_at_the_start() -> None:
     kinds = [market_errors.MarketError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    assert {kind.code for kind in kinds} - {"market_error"} <= set(families.OUTCOMES)
+    assert {kind.code for kind in kinds} - {"market_error"} <= set(metric_families.OUTCOMES)
 
 
 def test_every_limit_is_known_at_the_start() -> None:
     strikes = re.findall(r'Strike\("(\w+)"', Path(limits.__file__).read_text())
     assert strikes
-    assert set(strikes) <= set(families.LIMITS)
+    assert set(strikes) <= set(metric_families.LIMITS)
 
 
 def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
@@ -128,7 +128,7 @@ def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metric
 
 
 def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
-    assert set(families.PROTECTIONS) == {each.name for each in protections.ALL}
+    assert set(metric_families.PROTECTIONS) == {each.name for each in protections.ALL}
     rests = (
         Cooldown(CooldownKind.STORM, "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
         Cooldown(CooldownKind.STORM, "vast/RTX 3090", NOW, "over"),
@@ -299,7 +299,7 @@ def test_names_follow_the_rules(registry: CollectorRegistry, figures: metrics.Me
 
 
 def test_a_registry_tells_of_the_process() -> None:
-    assert families.registry().get_sample_value("process_resident_memory_bytes")
+    assert metric_families.registry().get_sample_value("process_resident_memory_bytes")
 
 
 @pytest.mark.parametrize(("markets", "workloads", "slots"), [(1, 1, 1), (1, 1, 500), (2, 5, 3), (2, 60, 20)])

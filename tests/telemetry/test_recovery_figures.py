@@ -14,7 +14,7 @@ from agent.domain.market.interruption import Cause, Loss
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Reason, Rebid
-from agent.telemetry import metrics, recovery_figures
+from agent.telemetry import metrics, recovery_metrics
 from tests.support import builders
 from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
 
@@ -27,21 +27,21 @@ BACK = msgspec.structs.replace(LEASE, state=LeaseState.RUNNING, run_since=NOW + 
 
 
 def test_a_loss_is_followed_until_its_slot_is_useful_again() -> None:
-    seen = recovery_figures.Recoveries()
+    seen = recovery_metrics.Recoveries()
     at_first = seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [Hold(SLOT, Reason("wait", "why"))], [])
     acting = seen.see(fleet(now=NOW + 2 * SOON, leases=(LOST,)), [], [RAISED], [SENT])
     again = seen.see(fleet(now=NOW + 3 * SOON, leases=(LOST,)), [], [RAISED], [])
     back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
     after = seen.see(fleet(now=NOW + 7 * SOON, leases=(BACK,)), [], [], [])
-    assert at_first == [recovery_figures.Reached("detected", 10.0)]
-    assert acting == [recovery_figures.Reached("decided", 20.0, "i9"), recovery_figures.Reached("sent", 20.0, "i9")]
+    assert at_first == [recovery_metrics.Reached("detected", 10.0)]
+    assert acting == [recovery_metrics.Reached("decided", 20.0, "i9"), recovery_metrics.Reached("sent", 20.0, "i9")]
     assert again == []
-    assert back == [recovery_figures.Reached("running", 50.0, "i9"), recovery_figures.Reached("useful", 50.0, "i9")]
+    assert back == [recovery_metrics.Reached("running", 50.0, "i9"), recovery_metrics.Reached("useful", 50.0, "i9")]
     assert after == []
 
 
 def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
-    seen = recovery_figures.Recoveries()
+    seen = recovery_metrics.Recoveries()
     seen.see(fleet(now=NOW + SOON, leases=(LOST,)), [LOST], [], [])
     back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
     assert [each.phase for each in back] == ["running", "useful"]
@@ -50,12 +50,12 @@ def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
 
 def test_a_lease_that_still_shows_its_old_run_is_not_back() -> None:
     stale = msgspec.structs.replace(LEASE, run_since=NOW - SOON)
-    seen = recovery_figures.Recoveries()
+    seen = recovery_metrics.Recoveries()
     assert [each.phase for each in seen.see(fleet(leases=(stale,)), [LOST], [], [])] == ["detected"]
 
 
 def test_a_workload_that_left_is_forgotten() -> None:
-    seen = recovery_figures.Recoveries()
+    seen = recovery_metrics.Recoveries()
     seen.see(fleet(leases=(LOST,)), [LOST], [], [])
     seen.see(fleet(leases=(LOST,), workloads=()), [], [], [])
     assert seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], []) == []
@@ -64,7 +64,7 @@ def test_a_workload_that_left_is_forgotten() -> None:
 def test_the_exemplar_names_the_intent() -> None:
     registry = CollectorRegistry()
     figures = metrics.Metrics(registry, ["vast"], ["train"])
-    figures.see_recovery([recovery_figures.Reached("running", 42.0, "i9"), recovery_figures.Reached("useful", 43.0)])
+    figures.see_recovery([recovery_metrics.Reached("running", 42.0, "i9"), recovery_metrics.Reached("useful", 43.0)])
     page = exposition.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     assert '# {intent_id="i9"} 42.0' in page
     assert registry.get_sample_value("gpubid_recovery_seconds_count", {"phase": "useful"}) == 1

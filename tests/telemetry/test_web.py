@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 import pytest
 
-from agent.telemetry import families, metrics
+from agent.telemetry import metric_families, metrics
 from agent.telemetry.health import Health
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
 
 
@@ -33,7 +33,7 @@ def health(seconds: Seconds) -> Health:
 
 @pytest.fixture
 async def page(health: Health, seconds: Seconds) -> AsyncIterator[str]:
-    registry = families.registry()
+    registry = metric_families.registry()
     metrics.Metrics(registry, ["vast"], ["train"])
     server = Server("127.0.0.1", 0, registry, health, refusals=Refusals(seconds))
     host, port = await server.start()
@@ -76,6 +76,8 @@ async def test_it_only_reads(page: str) -> None:
 
 
 async def test_a_taken_port_is_told_with_its_mend(page: str, health: Health, seconds: Seconds) -> None:
-    server = Server("127.0.0.1", int(page.rsplit(":", 1)[1]), families.registry(), health, refusals=Refusals(seconds))
+    server = Server(
+        "127.0.0.1", int(page.rsplit(":", 1)[1]), metric_families.registry(), health, refusals=Refusals(seconds)
+    )
     with pytest.raises(ListenError, match=r"change listen in \[web\]"):
         await server.start()

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from agent.config.settings import Listen
-from agent.telemetry import families
+from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.web import operator_socket
 from agent.web.feed import feed_routes
@@ -67,7 +67,7 @@ async def served(
         feed = LiveFeed(world.app)
         server = site(
             world.app,
-            families.registry(),
+            metric_families.registry(),
             Health(world.clock.monotonic),
             lambda: None,
             token=(lambda: token) if token is not None else None,

@@ -21,7 +21,7 @@ from agent.markets import registered_markets
 from agent.markets.market_record import Delivery, Webhooks
 from agent.markets.vast import events
 from agent.systemd import CredentialError
-from agent.telemetry import families
+from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.web import discovery, webhook_deliveries
 from agent.web.guards.refusal_log import Refusals
@@ -63,7 +63,7 @@ class Woken:
 
 def serving(clock: SteppedClock, taker: Deliveries) -> Server:
     health, refusals = Health(clock.monotonic), Refusals(clock.monotonic)
-    return Server("127.0.0.1", 0, families.registry(), health, taker.routes(), refusals=refusals)
+    return Server("127.0.0.1", 0, metric_families.registry(), health, taker.routes(), refusals=refusals)
 
 
 @pytest.fixture

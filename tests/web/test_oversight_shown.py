@@ -7,7 +7,7 @@ from pathlib import Path
 import aiohttp
 from prometheus_client import CollectorRegistry
 
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from tests.support import spending
 from tests.web.page import served

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from agent.decide.limits.limits import Limits
 from agent.domain.money import MICROS
 from agent.ledger.reader import open_reader
-from agent.pass_figures import Figures
+from agent.pass_metrics import Figures
 from agent.telemetry.metrics import Metrics
 from agent.web.feed.live_feed import LiveFeed
 from agent.web.reading import spend_reports, status_json, views

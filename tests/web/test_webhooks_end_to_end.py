@@ -10,7 +10,7 @@ from agent.clock import SteppedClock
 from agent.domain.market.interruption import MarketEvent
 from agent.markets import market_errors
 from agent.markets.vast import events, webhooks
-from agent.telemetry import families
+from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.web.web_server import Server
 from agent.web.webhook_deliveries import Deliveries
@@ -61,7 +61,7 @@ async def way() -> AsyncIterator[Way]:
         clock = _Following(market)
         made = Way(market, clock)
         taker = Deliveries(lambda: made.secret, clock, made.wake)
-        server = Server("127.0.0.1", 0, families.registry(), Health(clock.monotonic), taker.routes())
+        server = Server("127.0.0.1", 0, metric_families.registry(), Health(clock.monotonic), taker.routes())
         host, port = await server.start()
         await market.control("POST", "/webhooks", {"name": "hooks.example.com", "url": f"http://{host}:{port}"})
         await made.register()

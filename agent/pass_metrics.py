@@ -17,9 +17,9 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.record.paid_time import Phases
 from agent.domain.work.decision import Hold
 from agent.domain.work.workload import Workload
-from agent.telemetry import recovery_figures
+from agent.telemetry import recovery_metrics
 from agent.telemetry.metrics import Metrics
-from agent.telemetry.run_time_figures import RunTimes
+from agent.telemetry.run_time_metrics import RunTimes
 
 WAITING = frozenset(
     {
@@ -41,7 +41,7 @@ class Figures:
     def __init__(self, metrics: Metrics) -> None:
         """Write to `metrics`."""
         self._metrics = metrics
-        self._recoveries = recovery_figures.Recoveries()
+        self._recoveries = recovery_metrics.Recoveries()
         self._stretches: useful_time.Stretches | None = None
 
     def see(self, app: App, done: Pass) -> None:

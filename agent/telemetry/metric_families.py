@@ -1,7 +1,7 @@
 """Every metric family of the program: its name, labels and meaning, and the label values that start at zero.
 
 Invariants:
-1. No label holds an id, an offer number or a free text (the few names are in named_figures.py). Sets that are known at
+1. No label holds an id, an offer number or a free text (the few names are in named_metrics.py). Sets that are known at
    the start begin at zero.
 2. Units are in the names, ages are timestamps, and only counters end in `_total`.
 """
@@ -24,7 +24,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
-from agent.telemetry import recovery_figures
+from agent.telemetry import recovery_metrics
 
 OPERATIONS = (
     "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
@@ -348,7 +348,7 @@ class Families:
         for channel in CHANNELS:
             for outcome in DELIVERIES:
                 self.notifications.labels(channel, outcome)
-        for phase in recovery_figures.PHASES:
+        for phase in recovery_metrics.PHASES:
             self.recovery.labels(phase)
         for window in WINDOWS:
             self.spent.labels(window)
