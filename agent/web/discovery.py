@@ -13,8 +13,8 @@ from agent.domain.record.lease import Lease
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
 from agent.web.daemon_port import Orders
-from agent.web.guards import request_guard
 from agent.web.reading import lease_address
+from agent.web.request_checks import middlewares
 
 PATH = "/services"
 
@@ -51,4 +51,4 @@ def route(app: Orders) -> web.RouteDef:
         leases = app.ledger.recollection(app.clock.now()).leases
         return web.json_response(services(leases, app.rules.workloads, request.query.get("workload")))
 
-    return web.get(PATH, request_guard.Turn().taken(answered))
+    return web.get(PATH, middlewares.Turn().taken(answered))

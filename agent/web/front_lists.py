@@ -6,7 +6,7 @@ from agent.config.front import Format
 from agent.front import provider_formats
 from agent.front.served_leases import served_leases
 from agent.web.daemon_port import Orders
-from agent.web.guards import request_guard
+from agent.web.request_checks import middlewares
 
 PATH = "/front/{name}.{form}.json"
 
@@ -26,4 +26,4 @@ def route(app: Orders) -> web.RouteDef:
         content = provider_formats.written(front.name, found, Format(form))
         return web.Response(text=content, content_type="application/json")
 
-    return web.get(PATH, request_guard.Turn().taken(answered))
+    return web.get(PATH, middlewares.Turn().taken(answered))

@@ -35,8 +35,6 @@ from agent.domain.record.intent import Intent
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.daemon_port import Orders, Process
-from agent.web.guards import access, bounded_body, request_guard
-from agent.web.guards.refusal_log import Refusals
 from agent.web.reading import (
     holdings,
     learned_json,
@@ -47,6 +45,8 @@ from agent.web.reading import (
     still_billing,
     views,
 )
+from agent.web.request_checks import access, bounded_body, middlewares
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError
 
 MOST_BODY = 64 * 1024
@@ -110,7 +110,7 @@ class OperatorSocket:
         self._wake = wake
         self._path = path
         refusals = Refusals(orders.clock.monotonic)
-        site = web.Application(client_max_size=MOST_BODY, middlewares=[request_guard.answering(refusals)])
+        site = web.Application(client_max_size=MOST_BODY, middlewares=[middlewares.answering(refusals)])
         site.router.add_post("/say", self._say)
         site.router.add_post("/reload", self._reload)
         site.router.add_get("/status", self._status)
@@ -129,7 +129,7 @@ class OperatorSocket:
         site.router.add_get("/spend", self._reported)
         site.router.add_get("/savings", self._reported)
         site.router.add_routes(routes)
-        self._runner = web.AppRunner(site, **request_guard.bounds(refusals))
+        self._runner = web.AppRunner(site, **middlewares.bounds(refusals))
 
     async def start(self) -> None:
         """Listen. A socket that a crash left is replaced: the ledger's lock proves that no daemon uses it.

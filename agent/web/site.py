@@ -9,9 +9,9 @@ from agent.web import discovery, front_lists
 from agent.web.daemon_port import Orders
 from agent.web.feed import feed_routes
 from agent.web.feed.live_feed import LiveFeed
-from agent.web.guards.refusal_log import Refusals
 from agent.web.page.pages import Pages
 from agent.web.page.visitors import Visitors
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import Server
 from agent.web.webhook_deliveries import Deliveries
 

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from agent.config.settings import Listen, Operators
 from agent.ledger.leader import Leader
 from agent.telemetry.health import Health
-from agent.web.guards import access, request_guard
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks import access, middlewares
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
 
 BY_LABEL = "`gpubid kill --by-label` ends instances from any box, without the ledger"
@@ -105,9 +105,9 @@ class StandbySocket:
     ) -> None:
         self._path, self._operators = path, operators
         refusals = Refusals(monotonic)
-        site = web.Application(middlewares=[request_guard.answering(refusals)])
+        site = web.Application(middlewares=[middlewares.answering(refusals)])
         site.router.add_route("*", "/{path:.*}", _refusing(standing))
-        self._runner = web.AppRunner(site, **request_guard.bounds(refusals))
+        self._runner = web.AppRunner(site, **middlewares.bounds(refusals))
 
     async def start(self) -> None:
         """Listen. A socket that a daemon left on this machine is replaced.

@@ -1,7 +1,7 @@
 """The daemon's web server: /metrics for Prometheus, /healthz and /readyz for health checks, the page.
 
 By default it is bound to the loopback address, because figures of spend are private. A webhook proves itself by its
-signature; every other route answers only requests that use one of our names (agent/web/guards/request_guard.py).
+signature; every other route answers only requests that use one of our names (agent/web/request_checks/middlewares.py).
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 
 from agent.telemetry.health import Health
 from agent.web import webhook_deliveries
-from agent.web.guards import request_guard
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks import middlewares
+from agent.web.request_checks.refusal_log import Refusals
 
 MOST_BODY = 64 * 1024
 """The most bytes of a posted form: a verb, a target and a proof."""
@@ -48,13 +48,13 @@ class Server:
         self._health = health
         refusals = refusals or Refusals(lambda: asyncio.get_running_loop().time())
         signed = {webhook_deliveries.path(record) for record, _ in webhook_deliveries.senders()}
-        walls = [request_guard.answering(refusals), request_guard.guarding(names, refusals, signed)]
-        app = web.Application(middlewares=walls, client_max_size=MOST_BODY)
+        checks = [middlewares.answering(refusals), middlewares.checking(names, refusals, signed)]
+        app = web.Application(middlewares=checks, client_max_size=MOST_BODY)
         app.router.add_routes(routes)
-        app.router.add_get("/metrics", request_guard.Turn().taken(make_aiohttp_handler(registry)))
+        app.router.add_get("/metrics", middlewares.Turn().taken(make_aiohttp_handler(registry)))
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)
-        self._runner = web.AppRunner(app, **request_guard.bounds(refusals))
+        self._runner = web.AppRunner(app, **middlewares.bounds(refusals))
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> tuple[str, int]:

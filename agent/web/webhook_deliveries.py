@@ -17,8 +17,8 @@ from agent.clock import Clock
 from agent.markets import registered_markets
 from agent.markets.market_record import Delivery, MarketRecord, Webhooks
 from agent.systemd import CredentialError
-from agent.web.guards import bounded_body
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks import bounded_body
+from agent.web.request_checks.refusal_log import Refusals
 
 log = structlog.get_logger("gpubid.webhook")
 

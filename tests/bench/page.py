@@ -26,10 +26,10 @@ from agent.telemetry.metrics import Metrics
 from agent.web.feed import feed_routes
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.live_feed import LiveFeed
-from agent.web.guards.refusal_log import Refusals
 from agent.web.page import dashboard
 from agent.web.page.pages import Pages
 from agent.web.page.visitors import Visitors
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import Server
 from tests.bench import report
 from tests.support import builders

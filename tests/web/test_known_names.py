@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.markets.vast import events
-from agent.web.guards.known_names import is_ours
+from agent.web.request_checks.known_names import is_ours
 from tests.web.page import SECRET, TOKEN, Served, served
 
 ROUTES = (

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from agent.clock import SteppedClock
-from agent.web.guards.token_guesses import MOST_CLIENTS, MOST_GUESSES, REST_SECONDS, Browsers, Guesses, site
+from agent.web.request_checks.token_guesses import MOST_CLIENTS, MOST_GUESSES, REST_SECONDS, Browsers, Guesses, site
 from tests.support.scene import START
 from tests.web.page import TOKEN, Served, served
 

@@ -24,7 +24,7 @@ from agent.systemd import CredentialError
 from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.web import discovery, webhook_deliveries
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import MOST_CONNECTIONS, Server
 from agent.web.webhook_deliveries import Deliveries
 from tests.support import builders

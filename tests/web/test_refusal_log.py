@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from agent.web.guards.refusal_log import MOST_KINDS, QUIET_SECONDS, Refusals
+from agent.web.request_checks.refusal_log import MOST_KINDS, QUIET_SECONDS, Refusals
 from tests.support.raw import Surfaces, surfaces
 
 FORGED = b"POST /webhooks/vast HTTP/1.1\r\nHost: h\r\nX-Vast-Signature-256: sha256=\xff\r\nContent-Length: 0\r\n\r\n"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from agent.web.guards import request_guard
+from agent.web.request_checks import middlewares
 from tests.web.page import served
 
 ASKERS = 20
@@ -27,7 +27,7 @@ async def test_a_crowd_leaves_the_loop_to_whoever_has_other_work(monkeypatch: py
         worked += (STEPS_OF_A_CYCLE + 1) * STEP_SECONDS
         return web.Response()
 
-    handler = request_guard.Turn().taken(slow)
+    handler = middlewares.Turn().taken(slow)
     asking = asyncio.gather(*(handler(make_mocked_request("GET", "/")) for _ in range(ASKERS)))
     while not asking.done():
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def test_one_that_fails_gives_its_turn_on() -> None:
         tries += 1
         raise web.HTTPNotFound
 
-    handler = request_guard.Turn().taken(failing)
+    handler = middlewares.Turn().taken(failing)
     answers = [handler(make_mocked_request("GET", "/")) for _ in range(3)]
     assert all(isinstance(each, web.HTTPNotFound) for each in await asyncio.gather(*answers, return_exceptions=True))
     assert tries == 3

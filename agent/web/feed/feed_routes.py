@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.feed import openapi
 from agent.web.feed.live_feed import LiveFeed, Message
-from agent.web.guards import request_guard
+from agent.web.request_checks import middlewares
 
 PATIENCE_SECONDS = 30.0
 """How long a client may take to read a message before its stream is ended."""
@@ -37,7 +37,7 @@ def routes(feed: LiveFeed) -> list[web.RouteDef]:
             await _push(feed, request, answer)
         return answer
 
-    turn = request_guard.Turn()
+    turn = middlewares.Turn()
     return [
         web.get(openapi.FLEET_PATH, turn.taken(fleet)),
         web.get(openapi.EVENTS_PATH, events),

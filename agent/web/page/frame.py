@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 
 from agent import __version__
 from agent.clock import Clock
-from agent.web.guards import request_guard
 from agent.web.page import chart, timeline
 from agent.web.page.visitors import Visitors
+from agent.web.request_checks import middlewares
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -82,7 +82,7 @@ def headed(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
     Drawing blocks the cycles, so only one page is drawn at a time. A route that reads a body waits for its sender and
     takes no turn.
     """
-    turn: Callable[[Handler], Handler] = request_guard.Turn().taken
+    turn: Callable[[Handler], Handler] = middlewares.Turn().taken
     return [
         web.route(each.method, each.path, _headed(turn(each.handler) if each.method == hdrs.METH_GET else each.handler))
         for each in routes

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from agent.web.guards import bounded_body
 from agent.web.page.frame import Frame
 from agent.web.page.visitors import Visitors
+from agent.web.request_checks import bounded_body
 
 
 class LoginPages:

@@ -20,9 +20,9 @@ from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.web import operator_socket
 from agent.web.daemon_port import Orders
-from agent.web.guards import bounded_body
 from agent.web.page.frame import Frame
 from agent.web.page.visitors import Visitors
+from agent.web.request_checks import bounded_body
 
 MEANINGS = {
     "drain": "Nothing new is rented for it; its leases continue until they are lost or released.",

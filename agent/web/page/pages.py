@@ -2,7 +2,7 @@
 
 1. The templates escape all text from markets and hosts. The page runs no script except its own files.
 2. Reading needs no login.
-3. Requests and forms from another site's page are refused before: see agent/web/guards/request_guard.py.
+3. Requests and forms from another site's page are refused before: see agent/web/request_checks/middlewares.py.
 """
 
 from collections.abc import Callable

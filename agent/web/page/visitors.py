@@ -2,7 +2,7 @@
 
 1. A session is a random name in a cookie that no script and no other site gets. It ends after `SESSION_HOURS`.
 2. An order has a proof that it comes from our own page: a keyed hash of the session, which other sites cannot know.
-3. Guesses of the token are slowed for each client separately: see agent/web/guards/token_guesses.py.
+3. Guesses of the token are slowed for each client separately: see agent/web/request_checks/token_guesses.py.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ import structlog
 from aiohttp import web
 
 from agent.systemd import CredentialError
-from agent.web.guards.refusal_log import Refusals
-from agent.web.guards.token_guesses import Browsers, Guesses, site
+from agent.web.request_checks.refusal_log import Refusals
+from agent.web.request_checks.token_guesses import Browsers, Guesses, site
 
 log = structlog.get_logger("gpubid.page")
 

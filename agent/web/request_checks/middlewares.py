@@ -14,8 +14,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
 from agent.ledger.ledger_errors import LedgerError
-from agent.web.guards.known_names import is_addressed_to_us, is_from_elsewhere
-from agent.web.guards.refusal_log import Refusals
+from agent.web.request_checks.known_names import is_addressed_to_us, is_from_elsewhere
+from agent.web.request_checks.refusal_log import Refusals
 
 MOST_HEADERS = 40
 MOST_HEADER_BYTES = 8 * 1024
@@ -68,12 +68,12 @@ def answering(refusals: Refusals) -> Middleware:
     return answered
 
 
-def guarding(names: Collection[str], refusals: Refusals, exempt: Collection[str]) -> Middleware:
+def checking(names: Collection[str], refusals: Refusals, exempt: Collection[str]) -> Middleware:
     """Return the middleware that refuses foreign names and forms of other sites, on every path but `exempt`."""
     own = frozenset(name.lower().rstrip(".") for name in names)
 
     @web.middleware
-    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path in exempt:
             return await handler(request)
         if not is_addressed_to_us(request, own):
@@ -84,7 +84,7 @@ def guarding(names: Collection[str], refusals: Refusals, exempt: Collection[str]
             return web.Response(text=FOREIGN, status=403)
         return await handler(request)
 
-    return guarded
+    return checked
 
 
 class Turn:
