@@ -24,7 +24,7 @@ from agent.act.journal import Journal
 from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
-from agent.act.orders import changed_workloads, halting, operator_orders, order_preview, ordered_endings
+from agent.act.orders import changed_workloads, kill_order, operator_orders, order_preview, ordered_endings
 from agent.act.run_times.window_log import WindowLog
 from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
@@ -178,7 +178,7 @@ class App:
             self.ledger.refuse_unled()
             await self._replicas.look()
             try:
-                await halting.settle(self.ledger, self.clock.now())
+                await kill_order.settle(self.ledger, self.clock.now())
                 await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
                 await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
                 await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
@@ -251,9 +251,9 @@ class App:
             LedgerError: it could not be written down.
         """
         if order.verb != Word.KILL:
-            await halting.end(self.ledger, self.clock.now(), who)
+            await kill_order.end(self.ledger, self.clock.now(), who)
             return "the stop of all spending is lifted", []
-        await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
+        await kill_order.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
         async with self._turn_at_once():
             # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
             leases = operator_holds.open_bids_first(self.ledger.recollection(self.clock.now()).leases)
@@ -261,7 +261,7 @@ class App:
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
             done = await self._carry_out(wanted, who) if wanted else []
-        await halting.record_carried_out(self.ledger, self.clock.now())
+        await kill_order.record_carried_out(self.ledger, self.clock.now())
         return "all spending is stopped", done
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
-from agent.act.stopping import Stopping
+from agent.act.lease_endings import LeaseEndings
 from agent.decide.reconcile.turns import Look
 from agent.domain.record.intent import Intent
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, Rent, slot_of
@@ -20,7 +20,7 @@ class Executor:
     def __init__(self, journal: Journal) -> None:
         """Run everything through `journal`."""
         self._journal = journal
-        self._stopping = Stopping(journal, journal.clock)
+        self._endings = LeaseEndings(journal, journal.clock)
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
 
     def see(self, looks: Mapping[str, Look]) -> None:
@@ -29,7 +29,7 @@ class Executor:
 
     def hasten(self) -> None:
         """Let ending calls that failed a moment ago be tried at once, unless the market closed them: a person asks."""
-        self._stopping.hasten()
+        self._endings.hasten()
 
     async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
         """Carry out all decisions but holds; return the intents as they ended.
@@ -50,12 +50,12 @@ class Executor:
         work = workloads.get(slot_of(decision).workload)
         async with self._gate:
             if isinstance(decision, Release | Pause):
-                return await self._stopping.end(decision, work)
+                return await self._endings.end(decision, work)
             intent = await self._journal.carry_out(decision, work)
             if intent is None and isinstance(decision, Rent) and decision.kept is not None:
                 # Its task is done, and nothing else begins there.
                 reason = Reason("done", f"{decision.kept.slot} is done, and its host goes on with no other task")
-                return await self._stopping.end(Release(decision.kept, reason), work)
+                return await self._endings.end(Release(decision.kept, reason), work)
             return [] if intent is None else [intent]
 
 

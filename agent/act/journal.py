@@ -16,7 +16,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, intents, proof, rent_terms
+from agent.act import crashpoint, intents, ownership_proof, rent_terms
 from agent.act.ending_refusals import EndingRefusals
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guarded_rents import GuardedRents
@@ -174,7 +174,7 @@ class Journal:
             return decision
         if isinstance(decision, Release | Pause):
             lease = decision.lease
-            proven = await proof.prove(self._ledger, self._markets[lease.market], lease, self._clock.now)
+            proven = await ownership_proof.prove(self._ledger, self._markets[lease.market], lease, self._clock.now)
             if proven is not None:
                 return replace(decision, lease=proven)
         log.warning("write.unproven", kind=KIND[type(decision)].value, lease=decision.lease.lease_id)

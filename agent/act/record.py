@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 from msgspec.structs import replace
 
-from agent.act import decision_log, disown
+from agent.act import decision_log, disowned_leases
 from agent.act.guarding import guard_facts
 from agent.decide import plan
 from agent.decide.accounting import kept_work, meter
@@ -64,13 +64,13 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
         return
     is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in new_facts)
     costs = await _costs(ledger, fleet.now) if is_asked else {}
-    rents = await disown.rents(ledger, new_facts)
+    rents = await disowned_leases.rents(ledger, new_facts)
     async with ledger.transaction() as tx:
         for fact in new_facts:
             if isinstance(fact, Marked):
                 _marked(tx, fact, costs, fleet.now)
             elif isinstance(fact, LeaseDisowned):
-                disown.write(tx, fact, rents, fleet.now)
+                disowned_leases.write(tx, fact, rents, fleet.now)
                 add_charges(tx, fact.lease, fact.charges, fleet.now)
             else:
                 _write(tx, fleet, fact)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders import halting
+from agent.act.orders import kill_order
 from agent.clock import SteppedClock
 from agent.decide.operators import operator_holds
 from agent.domain.record.hold import DISKS
@@ -34,25 +34,25 @@ def is_on(ledger: Ledger) -> bool:
 
 
 async def test_a_cycle_that_waits_to_settle_a_kill_writes_it_once(ledger: Ledger) -> None:
-    await asyncio.gather(halting.begin(ledger, START, "me"), *(halting.settle(ledger, START) for _ in range(3)))
+    await asyncio.gather(kill_order.begin(ledger, START, "me"), *(kill_order.settle(ledger, START) for _ in range(3)))
     assert await told(ledger) == ["operator.halted"]
     assert (is_on(ledger), ledger.owed) == (True, ())
 
 
 async def test_a_kill_that_is_lifted_while_others_wait_to_settle_it_is_over(ledger: Ledger) -> None:
-    begun = asyncio.create_task(halting.begin(ledger, START, "me"))
-    ended = asyncio.create_task(halting.end(ledger, START, "me"))
-    await asyncio.gather(begun, ended, halting.settle(ledger, START))
+    begun = asyncio.create_task(kill_order.begin(ledger, START, "me"))
+    ended = asyncio.create_task(kill_order.end(ledger, START, "me"))
+    await asyncio.gather(begun, ended, kill_order.settle(ledger, START))
     assert await told(ledger) == ["operator.halted", "operator.lifted"]
     assert (is_on(ledger), ledger.owed) == (False, ())
 
 
-@pytest.mark.parametrize("first", [halting.begin, halting.end], ids=["another kill", "its lifting"])
+@pytest.mark.parametrize("first", [kill_order.begin, kill_order.end], ids=["another kill", "its lifting"])
 async def test_a_kill_given_while_something_else_is_written_down_stands(ledger: Ledger, first: object) -> None:
-    await halting.begin(ledger, START, "you")
+    await kill_order.begin(ledger, START, "you")
     before = asyncio.create_task(first(ledger, START, "you"))  # type: ignore[operator]
     await asyncio.sleep(0)
-    await halting.begin(ledger, START, "me", keep_disks=True)
+    await kill_order.begin(ledger, START, "me", keep_disks=True)
     await before
     assert (is_on(ledger), ledger.owed) == (True, ())
     assert DISKS in {each.target for each in ledger.recollection().holds}

@@ -12,7 +12,7 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.markets import labels, market_errors, port
 
-log = structlog.get_logger("gpubid.proof")
+log = structlog.get_logger("gpubid.ownership_proof")
 
 LOOKS = 2
 

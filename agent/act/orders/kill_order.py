@@ -14,7 +14,7 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 
-log = structlog.get_logger("gpubid.halting")
+log = structlog.get_logger("gpubid.kill")
 
 
 async def begin(ledger: Ledger, now: datetime, who: str, *, keep_disks: bool = False) -> None:

@@ -48,7 +48,7 @@ class _Failures:
     market: float = 0.0
 
 
-class Stopping:
+class LeaseEndings:
     """Ends leases through the journal."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:

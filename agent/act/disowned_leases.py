@@ -15,7 +15,7 @@ from agent.domain.record.lease import Bills, LeaseState
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 
-log = structlog.get_logger("gpubid.disown")
+log = structlog.get_logger("gpubid.disowned_leases")
 
 
 async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
