@@ -19,7 +19,7 @@ from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, immediate_endings
-from agent.decide.reconcile import reconcile, turns
+from agent.decide.reconcile import billing_turns, reconcile
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.probes import probing
@@ -303,7 +303,7 @@ class Cycle:
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
             decisions = due_endings.last_orders(due_endings.endings_now(fleet, rules.caps))
-        self._executor.see(turns.looks(fleet, self._memory))
+        self._executor.see(billing_turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(self, fleet: Fleet, rules: Rules, reconciled: reconcile.Reconciliation) -> plan.Plan:
@@ -320,7 +320,7 @@ class Cycle:
         """Find what happened. Look again, and by id, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
         reconciled = reconcile.reconcile(fleet, self._memory)
-        is_amiss = bool(reconciled.suspects or reconciled.to_probe or turns.wants_record(reconciled.facts))
+        is_amiss = bool(reconciled.suspects or reconciled.to_probe or billing_turns.wants_record(reconciled.facts))
         if is_amiss or reconciled.to_look:
             if reconciled.suspects:
                 # This listing is not recorded, so the next one dates changes from the listing before.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.act import bill_check
 from agent.clock import Clock
-from agent.decide.operators import bill_drift, oversight
+from agent.decide.operators import bill_drift, unaccounted_costs
 from agent.decide.operators.notices import Notice
 from agent.ledger.store import Ledger
 from agent.observe.poller import Poller
@@ -16,13 +16,15 @@ class BillingWatch:
     def __init__(self, ledger: Ledger, pollers: Sequence[Poller], clock: Clock) -> None:
         """Compare the last listings of `pollers` with `ledger`."""
         self._ledger, self._pollers, self._clock = ledger, pollers, clock
-        self.seen = oversight.Oversight()
+        self.seen = unaccounted_costs.UnaccountedCosts()
         self.drifts: Sequence[bill_drift.Drift] = ()
 
     def look(self) -> None:
         """Compare the last listings with the ledger; also after a failed cycle, when it is needed most."""
         now, views = self._clock.now(), [poller.view for poller in self._pollers]
-        self.seen = oversight.findings(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
+        self.seen = unaccounted_costs.findings(
+            self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now
+        )
 
     async def read_bills(self) -> None:
         """Read from the ledger how much each market's last compared day differs from the ledger's count."""
@@ -30,5 +32,5 @@ class BillingWatch:
 
     def notices(self) -> Iterator[Notice]:
         """Yield a notice for each finding."""
-        yield from oversight.notices(self.seen, self._clock.now())
+        yield from unaccounted_costs.notices(self.seen, self._clock.now())
         yield from bill_drift.notices(self.drifts)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
 from agent.act.lease_endings import LeaseEndings
-from agent.decide.reconcile.turns import Look
+from agent.decide.reconcile.billing_turns import Look
 from agent.domain.record.intent import Intent
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, Rent, slot_of
 from agent.domain.work.workload import Workload

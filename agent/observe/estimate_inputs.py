@@ -10,7 +10,7 @@ from typing import Any
 from agent.baselines.catalogue import Catalogue
 from agent.config import job_table as jobs
 from agent.config import value_kinds
-from agent.decide.estimate import option, past_runs, weigh
+from agent.decide.estimate import market_options, option, past_runs
 from agent.decide.estimate.job import Job, Reruns, by_odds
 from agent.decide.pricing import host_record, measured_checkpoints
 from agent.decide.pricing.measured_checkpoints import Measured
@@ -45,7 +45,7 @@ class Found:
 
     gpu: GpuModel
     options: tuple[option.Estimate, ...]
-    missing: tuple[weigh.Missing, ...]
+    missing: tuple[market_options.Missing, ...]
     frontier: tuple[value_frontier.Step, ...] = ()
     """Useful hours against dollars a day, over the options of the own markets."""
 
@@ -111,7 +111,7 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
     if work.max_price_by_gpu:
         said["max_price_by_gpu"] = {model: price.dollars for model, price in work.max_price_by_gpu}
     if work.network_volume_rate > money.FREE:
-        said["network_volume_per_month"] = work.network_volume_rate.dollars * weigh.HOURS_A_MONTH
+        said["network_volume_per_month"] = work.network_volume_rate.dollars * market_options.HOURS_A_MONTH
     if work.value_per_hour is not None:
         said["value_per_hour"] = work.value_per_hour.dollars
     if work.value_share is not None:
@@ -160,21 +160,23 @@ async def _of_model(
     now: datetime,
 ) -> Found:
     job = job_of(table, model)
-    found: list[option.Estimate | weigh.Missing] = []
+    found: list[option.Estimate | market_options.Missing] = []
     worths: list[money.UsdPerHour] = []
     for market in markets:
         place = await _place(table, model, market, reader, now)
         worths += [] if place.worth is None else [place.worth]
-        found += weigh.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
+        found += market_options.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
     # The cheapest market's on-demand price is what an hour would cost.
     frontier = value_frontier.of_ways(_ways(job, found), min(worths, default=None))
     found += [option.of_baseline(job, figure) for figure in baselines.find(model)]
     options = [one for one in found if isinstance(one, option.Estimate)]
     options.sort(key=lambda one: (one.dollars is None, one.dollars_least if one.dollars is None else one.dollars))
-    return Found(model, tuple(options), tuple(one for one in found if isinstance(one, weigh.Missing)), frontier)
+    return Found(
+        model, tuple(options), tuple(one for one in found if isinstance(one, market_options.Missing)), frontier
+    )
 
 
-def _ways(job: Job, found: Sequence[option.Estimate | weigh.Missing]) -> Iterator[value_frontier.Way]:
+def _ways(job: Job, found: Sequence[option.Estimate | market_options.Missing]) -> Iterator[value_frontier.Way]:
     """Yield a day of each option: its part of the job's useful hours, and of the dollars."""
     for one in found:
         if isinstance(one, option.Estimate) and one.dollars is not None and one.hours:
@@ -215,15 +217,15 @@ def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
     )
 
 
-def _bidder(tuned: Tuned) -> weigh.Bidder:
+def _bidder(tuned: Tuned) -> market_options.Bidder:
     headroom = getattr(tuned.params, "headroom", None)
     known = type(tuned.strategy).__module__.rpartition(".")[2] in _WHOLLY_KNOWN
-    return weigh.Bidder(tuned.name, float(headroom) if headroom is not None else None, known)
+    return market_options.Bidder(tuned.name, float(headroom) if headroom is not None else None, known)
 
 
 async def _place(
     table: jobs.JobTable, model: GpuModel, market: str, reader: Reader | None, now: datetime
-) -> weigh.Place:
+) -> market_options.Place:
     samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
     records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
@@ -232,7 +234,7 @@ async def _place(
     floors = past_runs.floors(samples, leases, table.gpus)
     of = f"of {table.gpus}x {model} on {market} in the ledger"
     given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
-    return weigh.Place(
+    return market_options.Place(
         market=market,
         asks=given[0] or past_runs.cases(asks),
         floors=given[1] or past_runs.cases(floors),
@@ -252,7 +254,7 @@ async def _place(
         floors_as_of="given" if given[1] else _until(floors),
         rules=registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED,
         worth=_worth(table, given[0] or past_runs.cases(asks)),
-        volume=float(table.network_volume_per_month) / weigh.HOURS_A_MONTH,
+        volume=float(table.network_volume_per_month) / market_options.HOURS_A_MONTH,
     )
 
 

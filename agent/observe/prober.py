@@ -15,10 +15,9 @@ from typing import Any
 
 import msgspec
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.clock import Clock
-from agent.decide.pricing import failing
-from agent.decide.reconcile.probes import probing
+from agent.decide.reconcile.probes import log_failures, probing
 from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work import deadline
 from agent.domain.work.ready_sign import ReadySign, Sighting
@@ -74,7 +73,7 @@ class Prober:
 
     async def close(self) -> None:
         """End every probe."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _is_due(self, target: Target) -> bool:
         if target.instance_id in self._running:
@@ -140,8 +139,8 @@ class Prober:
             self._page_read[target.instance_id] = self._clock.monotonic()
             hours = await self._page(target)
             self._signs.see_page(target.instance_id, began, hours if target.is_watched else None)
-        failure = failing.line(lines) if target.is_over else ""
-        refusal = failing.refusal(lines) if target.is_silent else ""
+        failure = log_failures.line(lines) if target.is_over else ""
+        refusal = log_failures.refusal(lines) if target.is_silent else ""
         is_bare = target.is_silent and self._is_bare(target, lines)
         seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
         progress = self._signs.of(target.instance_id, has_page=target.has_page) if target.is_watched else None
@@ -151,7 +150,7 @@ class Prober:
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
         """Return whether a log was read and it, or the one before, says that no guard runs."""
         known = self._known.get(target.instance_id)
-        return bool(lines) and (failing.runs_without_guard(lines) or (known is not None and known.is_bare))
+        return bool(lines) and (log_failures.runs_without_guard(lines) or (known is not None and known.is_bare))
 
     async def _page(self, target: Target) -> float | None:
         host, _, number = target.progress_place.rpartition(":")

@@ -69,7 +69,7 @@ class Families:
         self._make_market(target)
         self._make_fleet(target)
         self._make_moments(target)
-        self._make_oversight(target)
+        self._make_unaccounted(target)
         self._make_shadows(target)
         self._make_money(target)
         self._make_program(target)
@@ -202,7 +202,7 @@ class Families:
             ("protection",), registry=target,
         )  # fmt: skip
 
-    def _make_oversight(self, target: CollectorRegistry) -> None:
+    def _make_unaccounted(self, target: CollectorRegistry) -> None:
         self.unaccounted = Gauge(
             "gpubid_instances_unaccounted",
             "Listed instances with our label that no open lease, doubt or recorded orphan accounts for.", ("market",),

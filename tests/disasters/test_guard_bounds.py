@@ -16,7 +16,7 @@ from agent.act.guarding.guard_launch import GuardLaunch
 from agent.decide import slots
 from agent.decide.facts import HostChecked
 from agent.decide.moves import due_endings, last_checkpoint
-from agent.decide.pricing import broken_promises
+from agent.decide.pricing import failed_checks
 from agent.decide.reconcile.guards import acceptance_verdict, guard_end, guard_refusal, host_checks
 from agent.decide.reconcile.guards.guard_end import GuardWord, Word
 from agent.domain.fleet import Fleet
@@ -211,10 +211,10 @@ def test_hosts_that_their_guards_called_other_than_rented_are_no_room_and_all_ot
     story = Story(90472, ("vast",), (work,), 22.0, 0.0, 0, deeds=(lie,))
     assert play.play(story).broken is None
 
-    def wary(_: Fleet, work: Workload, offers: Iterable[Offer]) -> broken_promises.BrokenPromises:
+    def wary(_: Fleet, work: Workload, offers: Iterable[Offer]) -> failed_checks.FailedChecks:
         return {(offer.host, offer.gpu): f"{work.name} trusts nobody" for offer in offers}
 
-    with mock.patch.object(broken_promises, "of", wary):
+    with mock.patch.object(failed_checks, "of", wary):
         point, sentence = found(play.play(dataclasses.replace(story, deeds=())).broken)
     assert (point, "does not run for" in sentence) == (6, True)
     with _unrecorded_checks():
@@ -226,18 +226,18 @@ def test_hosts_that_their_guards_called_other_than_rented_are_no_room_and_all_ot
 def _unrecorded_checks() -> Iterator[None]:
     """Let hosts be rejected for checks that no ledger has."""
     kept: dict[str, HostCheck] = {}
-    of, new_checks = broken_promises.of, host_checks.new_checks
+    of, new_checks = failed_checks.of, host_checks.new_checks
 
     def unrecorded(fleet: Fleet) -> Iterator[HostChecked]:
         kept.update({fact.after.lease_id: fact.after for fact in new_checks(fleet)})
         yield from ()
 
-    def by_memory(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> broken_promises.BrokenPromises:
+    def by_memory(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> failed_checks.FailedChecks:
         return of(msgspec.structs.replace(fleet, host_checks=kept), work, offers)
 
     patches = (
         mock.patch.object(host_checks, "new_checks", unrecorded),
-        mock.patch.object(broken_promises, "of", by_memory),
+        mock.patch.object(failed_checks, "of", by_memory),
     )
     with patches[0], patches[1]:
         yield

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide.pricing import failing
+from agent.decide.reconcile.probes import log_failures
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.manifest import Manifest
@@ -190,7 +190,7 @@ def test_an_end_that_cannot_be_read_is_not_taken_for_none(
     notes.store.put(notes.key("end.json"), body)
     with Instance(tmp_path / "one").started("echo", "began", store=store, **QUICK) as guard:
         assert guard.ended() == 78
-        assert failing.refusal(guard.text().splitlines()).startswith("end.json is in the bucket and ")
+        assert log_failures.refusal(guard.text().splitlines()).startswith("end.json is in the bucket and ")
         assert "began" not in guard.text()
 
 
@@ -391,7 +391,7 @@ def test_a_checkpoint_that_cannot_be_had_keeps_the_work_from_starting(store: Sto
     with instance.started(*trainer.command(instance.work), store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:
         assert guard.ended() == 78
         assert "gpubid-guard: cannot start: 127.0.0.1:9 does not answer" in guard.text()
-        assert failing.refusal(guard.text().splitlines()).startswith("127.0.0.1:9 does not answer")
+        assert log_failures.refusal(guard.text().splitlines()).startswith("127.0.0.1:9 does not answer")
         assert guard.beats()[-1]["phase"] == "failed"
     fields["manifest_exists"] = False
     with instance.started("sh", "-c", "echo began; exit 5", store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:

@@ -65,11 +65,11 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
 async def last_notices(reader: "Reader", known: "Recollection", now: "datetime") -> "list[Notice]":
     """Return the notices about the whole fleet that the ledger alone shows, without a daemon."""
     from agent.act import bill_check
-    from agent.decide.operators import bill_drift, oversight
+    from agent.decide.operators import bill_drift, unaccounted_costs
 
     return [
         *await _without_daemon(reader, known),
-        *oversight.after_kill(oversight.remaining(known, now), now),
+        *unaccounted_costs.after_kill(unaccounted_costs.remaining(known, now), now),
         *bill_drift.notices(await bill_check.last(reader, now)),
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent.decide.pricing import broken_promises, requirement_check, slow_hosts
+from agent.decide.pricing import failed_checks, requirement_check, slow_hosts
 from agent.domain.fleet import Fleet
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey
@@ -15,6 +15,6 @@ RefusedHosts = Mapping[tuple[HostKey, GpuModel], requirement_check.Refusal]
 def of(fleet: Fleet, work: Workload, book: requirement_check.OrderedOffers) -> RefusedHosts:
     """Return those hosts among the offers of a workload's book."""
     slow = slow_hosts.of(fleet, work, book.offers)
-    lacking = broken_promises.of(fleet, work, book.offers)
+    lacking = failed_checks.of(fleet, work, book.offers)
     refused = {key: requirement_check.Refusal("accept_floor", why) for key, why in slow.items()}
     return refused | {key: requirement_check.Refusal("not_as_rented", why) for key, why in lacking.items()}

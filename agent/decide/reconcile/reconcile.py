@@ -19,6 +19,7 @@ from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import (
     absence,
     agreed_rate,
+    billing_turns,
     doubt,
     groundless_releases,
     host_maintenance,
@@ -27,7 +28,6 @@ from agent.decide.reconcile import (
     ownership,
     readback,
     row_metering,
-    turns,
     unseen_ends,
     waiting_verdict,
     workload_end,
@@ -119,7 +119,7 @@ def _market(
     facts: list[Fact] = []
     for lease in present:
         row = rows[lease.instance_id]
-        shown = turns.as_shown(view, row)
+        shown = billing_turns.as_shown(view, row)
         over = unseen_ends.changes(fleet, shown, waiting_verdict.unmarked(lease), row, _lost, _updated)
         held_now = over[-1].after if over else waiting_verdict.unmarked(lease)
         fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
@@ -315,7 +315,7 @@ def _lost(
         has_failed=has_failed,
         end_reason=failure or (guard_switch.SWITCHED if switched else lease.end_reason),
         is_held=lease.is_held,
-        has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll),
+        has_run=lease.has_run or billing_turns.may_have_run(lease, view, row, between, fleet.poll),
     )
     kind = (
         EventKind.LEASE_FAILED
@@ -343,8 +343,8 @@ def _updated(
     is_same_bid = row.limit in {None, lease.bid_limit} and interruption_notice.at(lease, row) == lease.notice_at
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
     is_same = lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end
-    has_run = lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll)
-    is_due |= has_run is not lease.has_run or turns.may_have_been_given_back(lease, view, between)
+    has_run = lease.has_run or billing_turns.may_have_run(lease, view, row, between, fleet.poll)
+    is_due |= has_run is not lease.has_run or billing_turns.may_have_been_given_back(lease, view, between)
     if is_same and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.accounting.billed import Billed
-from agent.decide.reconcile import agreed_rate, loading_time, turns
+from agent.decide.reconcile import agreed_rate, billing_turns, loading_time
 from agent.decide.reconcile.losses import interruption_notice
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain import money
@@ -56,7 +56,7 @@ def metered(
     # The row shows the time of the listing; the next listing reads the market's record since then.
     until = max(lease.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or lease.ends_at
-    change = turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
+    change = billing_turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
     turned = change.at
     stopped_at = min(meter.first_stop(change.turns, turned), turned)
     charges = list(meter.accrue(lease, until, change.turns, _billed(lease, row)))

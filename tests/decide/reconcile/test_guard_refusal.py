@@ -10,11 +10,10 @@ import pytest
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
-from agent.decide.pricing import failing
 from agent.decide.reconcile import reconcile, workload_end
 from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.pass_memory import Memory
-from agent.decide.reconcile.probes import probing
+from agent.decide.reconcile.probes import log_failures, probing
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.cooldown import Cooldown
@@ -131,6 +130,6 @@ def test_the_log_is_read_while_a_guard_is_silent_and_only_its_last_line_counts()
     for made, expected in ((fleet(runs), True), (fleet(runs, guard_reports=spoke), False)):
         found = probing.targets(made, "vast")
         assert any(target.is_silent and target.needs_log for target in found) is expected
-    assert failing.refusal(["x", LINE, "", " "]) == WHY
-    assert failing.refusal([LINE, "epoch 1"]) == ""
-    assert failing.refusal([]) == ""
+    assert log_failures.refusal(["x", LINE, "", " "]) == WHY
+    assert log_failures.refusal([LINE, "epoch 1"]) == ""
+    assert log_failures.refusal([]) == ""

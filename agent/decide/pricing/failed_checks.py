@@ -24,11 +24,11 @@ from agent.domain.work.workload import Workload
 FORGOTTEN_AFTER = timedelta(days=30)
 """Cards are rarely changed, and a false promise costs a failed start, so a host costs one a month. Assumed."""
 
-BrokenPromises = Mapping[tuple[HostKey, GpuModel], str]
+FailedChecks = Mapping[tuple[HostKey, GpuModel], str]
 """What each host with a model was seen not to have, as a sentence."""
 
 
-def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> BrokenPromises:
+def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> FailedChecks:
     """Return those hosts among the offers that break their promise to a workload that rejects for it."""
     if work.guard is None or work.guard.accept is not Accept.REJECT or not fleet.host_checks:
         return {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.decide.pricing import failing
+from agent.decide.reconcile.probes import log_failures
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,17 @@ from agent.decide.pricing import failing
     ],
 )
 def test_last_words_of_a_failure(last: str) -> None:
-    assert failing.line(["epoch 1", last, "image: stopped"]) == last
+    assert log_failures.line(["epoch 1", last, "image: stopped"]) == last
 
 
 @pytest.mark.parametrize("last", ["epoch 90: done", "0 errors", "exited with code 0", "test error rate 0.02", "saved"])
 def test_last_words_of_work_that_is_done(last: str) -> None:
-    assert failing.line(["epoch 1", last]) == ""
+    assert log_failures.line(["epoch 1", last]) == ""
 
 
 def test_what_was_caught_long_before_the_end_does_not_count() -> None:
-    assert failing.line(["ValueError: retried", *(f"epoch {number}" for number in range(40))]) == ""
+    assert log_failures.line(["ValueError: retried", *(f"epoch {number}" for number in range(40))]) == ""
 
 
 def test_no_log_tells_nothing() -> None:
-    assert failing.line([]) == ""
+    assert log_failures.line([]) == ""

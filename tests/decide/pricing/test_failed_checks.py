@@ -8,7 +8,7 @@ import pytest
 
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
-from agent.decide.pricing import broken_promises
+from agent.decide.pricing import failed_checks
 from agent.domain.fleet import Fleet
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record.host_check import HostCheck
@@ -94,7 +94,7 @@ def test_a_host_that_broke_its_promise_is_not_rented_again_and_explain_says_why(
 @pytest.mark.parametrize(
     "made",
     [
-        fleet(fewer(broken_promises.FORGOTTEN_AFTER)),
+        fleet(fewer(failed_checks.FORGOTTEN_AFTER)),
         fleet(fewer(), fewer(NOW_AND_THEN, seen=1)),
         fleet(card(OTHER), card(f"NVIDIA GeForce {CHEAP.gpu}", NOW_AND_THEN)),
         fleet(fewer(seen=1, gpus=2)),
@@ -104,7 +104,7 @@ def test_a_host_that_broke_its_promise_is_not_rented_again_and_explain_says_why(
         fleet(failed(), failed(NOW_AND_THEN, defect="")),
         fleet(failed(), failed(NOW_AND_THEN, by=SCRIPT, defect="")),
         fleet(failed(by="another text")),
-        fleet(failed(broken_promises.FORGOTTEN_AFTER)),
+        fleet(failed(failed_checks.FORGOTTEN_AFTER)),
         fleet(replace(failed(), gpu=GpuModel("Tesla V100"))),
     ],
     ids=[

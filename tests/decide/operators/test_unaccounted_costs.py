@@ -6,7 +6,7 @@ At the third listing, in the fifth minute.
 from dataclasses import replace
 from datetime import date, timedelta
 
-from agent.decide.operators import bill_drift, operator_holds, oversight
+from agent.decide.operators import bill_drift, operator_holds, unaccounted_costs
 from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
 from agent.domain.record import hold
@@ -25,25 +25,25 @@ def listed(listings: int = 10, *numbers: int, **changes: object) -> Fleet:
     return builders.fleet(markets={"vast": view}, **changes)
 
 
-def look(before: oversight.Oversight, fleet: Fleet) -> oversight.Oversight:
-    return oversight.findings(before, fleet.fleet_id, tuple(fleet.markets.values()), fleet, fleet.now)
+def look(before: unaccounted_costs.UnaccountedCosts, fleet: Fleet) -> unaccounted_costs.UnaccountedCosts:
+    return unaccounted_costs.findings(before, fleet.fleet_id, tuple(fleet.markets.values()), fleet, fleet.now)
 
 
-def after(listings: int, **changes: object) -> oversight.Oversight:
+def after(listings: int, **changes: object) -> unaccounted_costs.UnaccountedCosts:
     """Return the findings after so many listings of instance 1."""
-    seen = oversight.Oversight()
+    seen = unaccounted_costs.UnaccountedCosts()
     for number in range(listings):
         seen = look(seen, listed(10 + number, 1, **changes))
     return seen
 
 
-def codes(seen: oversight.Oversight) -> list[str]:
-    return [notice.code for notice in oversight.notices(seen, NOW)]
+def codes(seen: unaccounted_costs.UnaccountedCosts) -> list[str]:
+    return [notice.code for notice in unaccounted_costs.notices(seen, NOW)]
 
 
 def test_an_instance_of_ours_that_nothing_accounts_for_is_told_at_the_third_listing() -> None:
     assert [codes(after(listings)) for listings in (1, 2, 3, 4)] == [[], [], ["unaccounted"], ["unaccounted"]]
-    (notice,) = oversight.notices(after(3), NOW)
+    (notice,) = unaccounted_costs.notices(after(3), NOW)
     assert notice.about == "vast"
     assert notice.sentence.startswith("instance 1 carry our label, bill $0.2240/h and are in no lease")
     assert (after(3).count("vast"), after(3).listings("vast")) == (1, 3)
@@ -73,7 +73,7 @@ def test_what_is_not_ours_is_never_told() -> None:
     foreign = builders.view(instances=(builders.instance(1),), labels={"1": builders.label(1, fleet_id="0" * 12)})
     bare = builders.view(instances=(builders.instance(1),))
     for view in (foreign, bare):
-        assert look(oversight.Oversight(), builders.fleet(markets={"vast": view})).unaccounted == ()
+        assert look(unaccounted_costs.UnaccountedCosts(), builders.fleet(markets={"vast": view})).unaccounted == ()
 
 
 def test_a_listing_that_was_not_read_counts_for_nothing_and_a_restart_counts_anew() -> None:
@@ -82,7 +82,7 @@ def test_a_listing_that_was_not_read_counts_for_nothing_and_a_restart_counts_ane
         seen = look(seen, listed(11, 1))
     assert codes(seen) == []
     assert codes(look(seen, listed(12, 1))) == ["unaccounted"]
-    assert codes(look(oversight.Oversight(), listed(1, 1))) == []
+    assert codes(look(unaccounted_costs.UnaccountedCosts(), listed(1, 1))) == []
 
 
 def test_what_is_gone_for_a_listing_counts_anew() -> None:
@@ -105,7 +105,7 @@ def test_what_bills_is_told_from_the_fifth_minute_of_a_kill_on() -> None:
     for minutes, told in ((4.9, []), (5, ["bills_after_kill"]), (90, ["bills_after_kill"])):
         seen = after(1, leases=(builders.lease(1),), holds=killed(minutes))
         assert (codes(seen), len(seen.remaining)) == (told, 1)
-    (notice,) = oversight.notices(after(1, leases=(builders.lease(1),), holds=killed(7)), NOW)
+    (notice,) = unaccounted_costs.notices(after(1, leases=(builders.lease(1),), holds=killed(7)), NOW)
     assert notice.sentence.startswith("vast-1 still bill(s) $0.2240/h, 7 minutes after the kill")
 
 
@@ -118,15 +118,15 @@ def test_a_disk_that_was_to_be_kept_is_not_told_and_its_gpu_is() -> None:
     paused = builders.lease(2, bills=Bills.DISK)
     running = builders.lease(3)
     for lease, keep_disks, told in ((paused, True, False), (paused, False, True), (running, True, True)):
-        left = oversight.remaining(under(killed(6, keep_disks=keep_disks), lease), NOW)
+        left = unaccounted_costs.remaining(under(killed(6, keep_disks=keep_disks), lease), NOW)
         assert bool(list(left)) is told
 
 
 def test_the_listing_outranks_what_the_ledger_thinks_bills() -> None:
     rows = {("vast", "1"): builders.instance(1)}
     lease = builders.lease(1, bills=Bills.NOTHING)
-    assert list(oversight.remaining(under(killed(6), lease), NOW)) == []
-    assert len(list(oversight.remaining(under(killed(6), lease), NOW, rows))) == 1
+    assert list(unaccounted_costs.remaining(under(killed(6), lease), NOW)) == []
+    assert len(list(unaccounted_costs.remaining(under(killed(6), lease), NOW, rows))) == 1
 
 
 def test_a_rent_in_doubt_and_an_instance_without_a_lease_may_bill_under_a_kill() -> None:
@@ -139,7 +139,7 @@ def test_a_rent_in_doubt_and_an_instance_without_a_lease_may_bill_under_a_kill()
 
 def test_a_kill_of_one_target_counts_what_it_names_alone() -> None:
     leases = (builders.lease(1), builders.lease(2, slot=builders.slot("other")))
-    left = list(oversight.remaining(under(killed(6, target=hold.of_workload("train")), *leases), NOW))
+    left = list(unaccounted_costs.remaining(under(killed(6, target=hold.of_workload("train")), *leases), NOW))
     assert [each.name for each in left] == ["vast-1"]
 
 

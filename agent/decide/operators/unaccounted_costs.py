@@ -51,7 +51,7 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
-class Oversight:
+class UnaccountedCosts:
     """The findings of one cycle. `first` is the count of listings at which each unaccounted instance was first seen."""
 
     unaccounted: tuple[Unaccounted, ...] = ()
@@ -91,7 +91,9 @@ class Known(Protocol):
         ...
 
 
-def findings(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime) -> Oversight:
+def findings(
+    before: UnaccountedCosts, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime
+) -> UnaccountedCosts:
     """Return the instances and leftovers that the last listings show and the ledger does not explain."""
     unknown = [(view, row) for view in views for row in _unknown(fleet_id, view, known)]
     first = {(view.market, row.instance_id): _first(before, view, row) for view, row in unknown}
@@ -106,7 +108,7 @@ def findings(before: Oversight, fleet_id: str, views: Sequence[MarketView], know
     )
     rows = {(view.market, row.instance_id): row for view in views for row in view.instances}
     left = (*remaining(known, now, rows), *_unkept(unaccounted, known.holds, now))
-    return Oversight(unaccounted, left, first)
+    return UnaccountedCosts(unaccounted, left, first)
 
 
 def remaining(
@@ -132,7 +134,7 @@ def remaining(
             yield Remaining(f"the rent {intent.intent_id} in doubt", intent.rate, everything.since)
 
 
-def notices(seen: Oversight, now: datetime) -> Iterator[Notice]:
+def notices(seen: UnaccountedCosts, now: datetime) -> Iterator[Notice]:
     """Yield a notice for each market with unaccounted instances, and one for a kill's leftovers."""
     for market in sorted({each.market for each in seen.unaccounted}):
         late = [each for each in seen.unaccounted if each.market == market and each.listings >= LISTINGS]
@@ -167,7 +169,7 @@ def _unknown(fleet_id: str, view: MarketView, known: Known) -> Iterator[Instance
             yield row
 
 
-def _first(before: Oversight, view: MarketView, row: Instance) -> int:
+def _first(before: UnaccountedCosts, view: MarketView, row: Instance) -> int:
     return before.first.get((view.market, row.instance_id), view.listings)
 
 
