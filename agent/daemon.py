@@ -13,7 +13,7 @@ from agent import pass_metrics, schedule, systemd
 from agent.act import bill_check, rent_terms
 from agent.app import App
 from agent.config import problems, service_reach
-from agent.config.notify import Notify
+from agent.config.notify_settings import Notify
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.cycle import Pass

@@ -15,7 +15,7 @@ _MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DaemonPaths:
     """The ledger's path, and the service manager's directory for files that end with the daemon."""
 
     ledger: Path
@@ -24,11 +24,11 @@ class Place:
     """Nobody knows it while agent.toml is broken."""
 
 
-def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:
+def of_file(path: Path, environment: Mapping[str, str] | None = None) -> DaemonPaths:
     """Return the ledger's path as the text of a configuration names it, else its default path."""
     state, runtime = loading.directories(path, os.environ if environment is None else environment)
     named = next((ledger for file in layers.files(path) if (ledger := _ledger(file))), None)
-    return Place((state or Path()) / (named or document.LedgerTable().path), runtime)
+    return DaemonPaths((state or Path()) / (named or document.LedgerTable().path), runtime)
 
 
 def _ledger(file: Path) -> str:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, create_model, model_vali
 
 from agent.config import problems
 from agent.config.budgets import LimitsTable, MarketBudgetTable
-from agent.config.notifying import NotifyTable
+from agent.config.notify_table import NotifyTable
 from agent.config.toml_table import Table
 from agent.config.value_kinds import (
     WORKLOAD_NAME,

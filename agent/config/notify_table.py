@@ -9,7 +9,7 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config.notify import Hook, Notify, Quiet, Rule, Severity, Webhook
+from agent.config.notify_settings import Hook, Notify, Quiet, Rule, Severity, Webhook
 from agent.config.run_times import run_calendar
 from agent.config.toml_table import Table
 from agent.config.value_kinds import Line, Script, Span, credential_name, refused, web_address

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agent.config.front import Front
-from agent.config.notify import Notify
+from agent.config.front_settings import Front
+from agent.config.notify_settings import Notify
 from agent.decide.limits.limits import Limits
 from agent.domain.work.workload import Workload
 from agent.ledger.server_address import ServerAddress

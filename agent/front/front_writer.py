@@ -15,16 +15,16 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.clock import Clock
-from agent.config.front import Front
+from agent.config.front_settings import Front
 from agent.decide.facts import Alert
 from agent.decide.operators.notices import Notice
 from agent.domain.front_report import FrontReport
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
-from agent.front import haproxy_commands, haproxy_socket, haproxy_state, provider_formats
+from agent.front import haproxy_commands, haproxy_socket, haproxy_state, proxy_formats
 from agent.front.haproxy_socket import ProxyUnreachableError
 from agent.front.haproxy_state import Server, UnreadableStateError
 from agent.front.served_leases import ServedLease, served_leases
@@ -87,11 +87,11 @@ class FrontWriter:
 
     async def settle(self) -> None:
         """Wait for the requests under way."""
-        await beside_tasks.settle(self._running)
+        await background_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every request."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     async def _write(self, front: Front, wanted: Sequence[ServedLease]) -> None:
         try:
@@ -125,7 +125,7 @@ class FrontWriter:
         return haproxy_state.servers(answer, front.backend)
 
     def _to_file(self, front: Front, path: Path, wanted: Sequence[ServedLease]) -> None:
-        content = provider_formats.written(front.name, wanted, front.format)
+        content = proxy_formats.written(front.name, wanted, front.format)
         if self._files.get(path) != content or not path.exists():
             beside = path.with_name(f".{path.name}.gpubid")
             beside.write_text(content)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.config.front import Format
+from agent.config.front_settings import Format
 from agent.front.served_leases import ServedLease
 
 

@@ -86,7 +86,7 @@ async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda:
     return future.result()
 
 
-class Wire:
+class ConnectionThread:
     """A connection that outlives single transactions; `run` may be called from one event loop at a time."""
 
     def __init__(self, link: Link, name: str) -> None:
@@ -95,7 +95,7 @@ class Wire:
         self._connection: sa.Connection | None = None
 
     async def open(self) -> Self:
-        """Connect, and close the wire again if that fails."""
+        """Connect, and close the connection again if that fails."""
         try:
             await self.run(lambda connection: connection.execute(self._link.probe).scalar(), reads=True)
         except LedgerError:

@@ -14,6 +14,7 @@ from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Start
 from agent.domain.work.sign_of_life import ShortStarts
+from agent.ledger.connection_thread import rows
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.single_facts import (
     ABSENT_UNTIL,
@@ -40,7 +41,6 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.wire import rows
 
 MOST_LOSSES = 10_000
 

@@ -14,12 +14,12 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from agent.ledger import fill_memory, portable, table_copy
+from agent.ledger.connection_thread import Link
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.moved_marks import MOVED_TO, UNFINISHED
 from agent.ledger.storage_port import Storage
 from agent.ledger.table_copy import TableFigures
 from agent.ledger.tables import schema
-from agent.ledger.wire import Link
 
 
 def move(source: Storage, target: Storage, at: dt.datetime) -> dict[str, TableFigures]:

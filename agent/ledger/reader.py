@@ -26,6 +26,7 @@ from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDec
 from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
 from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger.connection_thread import ConnectionThread, rows
 from agent.ledger.file import ledger_check, sidecar, table_export
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.memory import Recollection
@@ -49,7 +50,6 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.ledger.tables.market_bills import BillLine
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.ledger.tables.types import Query
-from agent.ledger.wire import Wire, rows
 
 T = TypeVar("T")
 LIMIT = 1000
@@ -59,8 +59,8 @@ LIMIT = 1000
 class Reader:
     """A read-only view of a ledger; every answer is of one committed instant."""
 
-    def __init__(self, wire: Wire, place: Storage) -> None:
-        self._wire = wire
+    def __init__(self, tables: ConnectionThread, place: Storage) -> None:
+        self._tables = tables
         self._place = place
 
     async def events(
@@ -95,12 +95,12 @@ class Reader:
 
     async def last_event_id(self) -> int:
         """Return the number of the last event; 0 without one."""
-        return int(await self._wire.run(lambda link: link.scalar(event_rows.LAST)) or 0)
+        return int(await self._tables.run(lambda link: link.scalar(event_rows.LAST)) or 0)
 
     async def count_events(self, kind: str, workload: str, since: dt.datetime, until: dt.datetime) -> int:
         """Return the number of a workload's events of a kind, both ends included."""
         query = event_rows.count(kind, workload, since, until)
-        return int(await self._wire.run(lambda link: link.scalar(query)) or 0)
+        return int(await self._tables.run(lambda link: link.scalar(query)) or 0)
 
     async def prices(
         self,
@@ -129,7 +129,7 @@ class Reader:
         micro-dollars an hour or None.
         """
         query = price_history.asks(models, since, until)
-        await self._wire.each(query, see)
+        await self._tables.each(query, see)
 
     async def looks(
         self, since: dt.datetime | None = None, until: dt.datetime | None = None
@@ -181,12 +181,12 @@ class Reader:
             leases = [lease_rows.lease_of(row) for row in rows(link, lease_rows.OPEN)]
             return lines, leases, fill_memory.volumes(fill_memory.meta(link))
 
-        return await self._wire.run(work)
+        return await self._tables.run(work)
 
     async def first_day_within(self, most: int, since: dt.date | None, until: dt.date | None) -> dt.date | None:
         """Return the first day from which there are at most `most` lines (at least the last day); None if all fit."""
         count, first = 0, cast("dt.date | None", None)
-        for row in await self._wire.run(lambda link: rows(link, spend_lines.by_day(since, until))):
+        for row in await self._tables.run(lambda link: rows(link, spend_lines.by_day(since, until))):
             count += row["lines"]
             if first is not None and count > most:
                 return first
@@ -198,7 +198,7 @@ class Reader:
     ) -> dict[str, Counted]:
         """Return each workload's figures up to and including a day, from day `since` or since the ledger began."""
         query = spend_lines.sums(until, since, of_leases_only=of_leases_only)
-        sums = await self._wire.run(lambda link: rows(link, query))
+        sums = await self._tables.run(lambda link: rows(link, query))
         return {row["workload"]: spend_lines.counted_of(row) for row in sums}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
@@ -207,12 +207,12 @@ class Reader:
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) of the ledger's count by instance, for days up to but not including `until`."""
-        counted_rows = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
+        counted_rows = await self._tables.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in counted_rows}
 
     async def days_of(self, market: str, since: dt.date, until: dt.date) -> list[dt.date]:
         """Return the days on which a lease of a market cost anything."""
-        counted_rows = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
+        counted_rows = await self._tables.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return sorted({row["day"] for row in counted_rows})
 
     async def intents(
@@ -277,11 +277,11 @@ class Reader:
 
     async def meta(self) -> dict[str, str]:
         """Return the fleet id and account ids: keys fleet_id and account/MARKET."""
-        return await self._wire.run(fill_memory.meta)
+        return await self._tables.run(fill_memory.meta)
 
     async def recollection(self, now: dt.datetime) -> Recollection:
         """Return the daemon's memory at `now`, read from the file."""
-        memory = await self._wire.run(lambda link: fill_memory.recall(link, now))
+        memory = await self._tables.run(lambda link: fill_memory.recall(link, now))
         return memory.recollection(now)
 
     async def backup(self, to: Path, *, at: dt.datetime) -> None:
@@ -309,7 +309,7 @@ class Reader:
         Raises:
             LedgerError: UNWRITABLE, CORRUPT.
         """
-        return await self._wire.run(lambda link: table_export.export(link, names, folder, suffix, opener))
+        return await self._tables.run(lambda link: table_export.export(link, names, folder, suffix, opener))
 
     def last_backup(self) -> dt.datetime | None:
         """Return when the newest backup was made."""
@@ -321,10 +321,10 @@ class Reader:
 
     async def close(self) -> None:
         """Disconnect."""
-        await self._wire.close()
+        await self._tables.close()
 
     async def _all(self, query: Query, value_of: Callable[[Mapping[str, Any]], T]) -> list[T]:
-        return await self._wire.read(query, value_of)
+        return await self._tables.read(query, value_of)
 
 
 async def open_reader(path: Path | Storage) -> Reader:
@@ -336,7 +336,7 @@ async def open_reader(path: Path | Storage) -> Reader:
     """
     place = storage.of(path)
     await asyncio.to_thread(place.check_readable)
-    reader = Reader(await Wire(place.link("ro"), "ro").open(), place)
+    reader = Reader(await ConnectionThread(place.link("ro"), "ro").open(), place)
     try:
         moved_marks.refuse(await reader.meta(), place.shown)
     except LedgerError:

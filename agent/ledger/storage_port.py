@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from agent.ledger.connection_thread import Link
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.leader import Leader
     from agent.ledger.ledger_errors import LedgerError
-    from agent.ledger.wire import Link
 
 Password = Callable[[str, Path | None], str]
 """A function that returns the password of a credential's name or of a file. It may raise the caller's own error."""

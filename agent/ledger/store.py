@@ -18,6 +18,7 @@ from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger.connection_thread import ConnectionThread, finished
 from agent.ledger.file import sidecar, statements
 from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -27,7 +28,6 @@ from agent.ledger.single_facts import LOST_RUNS, WAS_LOST
 from agent.ledger.storage_port import Held, Storage
 from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import Transaction
-from agent.ledger.wire import Wire, finished
 
 _FLEET_ID = "fleet_id"
 COMMIT_SECONDS = 5.0
@@ -39,7 +39,7 @@ READ_SECONDS = 60.0
 class Ledger:
     """The durable record of rents, decisions and spend. Open it with `Ledger.open`, and close it to end its threads."""
 
-    def __init__(self, place: Storage, clock: Clock, lock: Held, wire: Wire) -> None:
+    def __init__(self, place: Storage, clock: Clock, lock: Held, tables: ConnectionThread) -> None:
         self.path = place.path
         """Names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
@@ -51,7 +51,7 @@ class Ledger:
         self._clock = clock
         self._place = place
         self._lock = lock
-        self._wire = wire
+        self._tables = tables
         self._reader: Reader | None = None
         self._archive: Reader | None = None
         self._one_report = asyncio.Lock()
@@ -71,7 +71,7 @@ class Ledger:
         lock = await finished(loop.run_in_executor(None, place.lock))
         try:
             await finished(loop.run_in_executor(None, place.prepare))
-            ledger = cls(place, clock, lock, await Wire(place.link("rw"), "rw").open())
+            ledger = cls(place, clock, lock, await ConnectionThread(place.link("rw"), "rw").open())
         except BaseException:
             lock.release()
             raise
@@ -129,7 +129,7 @@ class Ledger:
         Raises:
             LedgerError: UNWRITABLE, the server does not answer; DEPOSED.
         """
-        return await self._wire.run(self._place.replica_danger, within_seconds=COMMIT_SECONDS, reads=True)
+        return await self._tables.run(self._place.replica_danger, within_seconds=COMMIT_SECONDS, reads=True)
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
         """Return the memory at `now` with the owed kill.
@@ -226,14 +226,14 @@ class Ledger:
             yield self._archive
 
     async def _new_reader(self) -> Reader:
-        return Reader(await Wire(self._place.link("ro"), "ro").open(), self._place)
+        return Reader(await ConnectionThread(self._place.link("ro"), "ro").open(), self._place)
 
     async def close(self) -> None:
         """Close the connections and give up the lock."""
         for each in (self._reader, self._archive):
             if each is not None:
                 await each.close()
-        await self._wire.close()
+        await self._tables.close()
         self._lock.release()
 
     async def _commit(self, gathered: Transaction) -> None:
@@ -245,7 +245,7 @@ class Ledger:
     async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
         self._writes_begun += 1
         try:
-            await self._wire.run(work, then, within_seconds=COMMIT_SECONDS)
+            await self._tables.run(work, then, within_seconds=COMMIT_SECONDS)
         except LedgerError as error:
             await self._after_failure(error)
             raise
@@ -262,7 +262,7 @@ class Ledger:
         # else is written.
         self._is_stale = True
         with suppress(LedgerError):
-            self._memory = await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
+            self._memory = await self._tables.run(self._recall, within_seconds=READ_SECONDS, reads=True)
             self._is_stale = False
 
     async def _read_anew(self) -> None:
@@ -271,7 +271,10 @@ class Ledger:
         Raises:
             LedgerError: the file cannot be read, or the write took place: pending changes must be decided again.
         """
-        before, self._memory = self._memory, await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
+        before, self._memory = (
+            self._memory,
+            await self._tables.run(self._recall, within_seconds=READ_SECONDS, reads=True),
+        )
         self._is_stale = False
         if before.holds_as(self._memory):
             return
@@ -285,14 +288,14 @@ class Ledger:
 
     async def _settle_in(self, fleet_id: str) -> None:
         beside_id = sidecar.read_fleet_id(self.path)
-        facts = await self._wire.run(fill_memory.meta, within_seconds=READ_SECONDS, reads=True)
+        facts = await self._tables.run(fill_memory.meta, within_seconds=READ_SECONDS, reads=True)
         moved_marks.refuse(facts, self._place.shown)
         if _FLEET_ID not in facts:
             facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id()}
             if beside_id is not None:
                 facts |= {WAS_LOST: "1", LOST_RUNS: "1"}
             new = [{"key": key, "value": value} for key, value in facts.items()]
-            await self._wire.run(
+            await self._tables.run(
                 lambda link: link.execute(sa.insert(schema.meta), new).close(), within_seconds=COMMIT_SECONDS
             )
         self.fleet_id = facts[_FLEET_ID]
@@ -300,7 +303,7 @@ class Ledger:
             sidecar.write_fleet_id(self.path, self.fleet_id)
         elif beside_id != self.fleet_id:
             raise self._mismatch(beside_id)
-        self._memory = await self._wire.run(self._recall, within_seconds=READ_SECONDS, reads=True)
+        self._memory = await self._tables.run(self._recall, within_seconds=READ_SECONDS, reads=True)
         self.is_writable = self._place.keep_room()
 
     def _mismatch(self, beside_id: str) -> LedgerError:

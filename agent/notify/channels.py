@@ -22,7 +22,7 @@ import aiohttp
 from jinja2.sandbox import SandboxedEnvironment
 
 from agent.clock import Clock
-from agent.config.notify import Hook, Notify, Webhook
+from agent.config.notify_settings import Hook, Notify, Webhook
 from agent.domain.record.event import Event
 from agent.notify.incidents import Message
 

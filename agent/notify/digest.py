@@ -4,7 +4,7 @@ import datetime as dt
 from collections import Counter
 from dataclasses import dataclass
 
-from agent.config.notify import Severity
+from agent.config.notify_settings import Severity
 from agent.domain import money
 from agent.domain.record.event_kind import EventKind
 from agent.ledger.reader import Reader

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import structlog
 
 from agent.clock import Clock
-from agent.config.notify import Notify
+from agent.config.notify_settings import Notify
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.config.notify import Notify, Severity, severity_of
+from agent.config.notify_settings import Notify, Severity, severity_of
 from agent.domain.record.event import Event
 
 MOST_LINES = 20

@@ -9,7 +9,7 @@ Invariants:
 import datetime as dt
 from collections.abc import Sequence
 
-from agent.config.notify import Notify, Severity, is_of_money
+from agent.config.notify_settings import Notify, Severity, is_of_money
 from agent.config.run_times import run_calendar
 from agent.notify.incidents import MOST_LINES, Message
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketAway, BucketTooLarge
 from agent.clock import Clock
@@ -105,7 +105,7 @@ class CheckpointAudit:
 
     async def close(self) -> None:
         """End every comparison."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _collect(self, wanted: set[str]) -> None:
         proofs = {lease: proof for lease, proof in self.proofs.items() if lease in wanted}

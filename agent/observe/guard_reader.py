@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketAway, BucketTooLarge
 from agent.clock import Clock
@@ -140,7 +140,7 @@ class GuardReader:
 
     async def close(self) -> None:
         """End every reading."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _is_due(self, target: GuardTarget) -> bool:
         if target.lease in self._running:

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.baselines.catalogue import Catalogue
 from agent.clock import Clock
 from agent.config import job_table
@@ -71,11 +71,11 @@ class TaskEstimates:
 
     async def settle(self) -> None:
         """Wait for the estimates under way."""
-        await beside_tasks.settle(self._running)
+        await background_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every estimate."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _is_needed(self, work: Workload, known: Recollection) -> bool:
         if work.array is None or work.array.task_hours is None:

@@ -2,8 +2,8 @@
 
 from aiohttp import web
 
-from agent.config.front import Format
-from agent.front import provider_formats
+from agent.config.front_settings import Format
+from agent.front import proxy_formats
 from agent.front.served_leases import served_leases
 from agent.web.daemon_port import Orders
 from agent.web.request_checks import middlewares
@@ -23,7 +23,7 @@ def route(app: Orders) -> web.RouteDef:
         local = {each.name for each in app.config.markets if each.is_on_this_machine}
         leases = app.ledger.recollection(app.clock.now()).leases
         found = served_leases(leases, work, front.port, may_be_local=local)
-        content = provider_formats.written(front.name, found, Format(form))
+        content = proxy_formats.written(front.name, found, Format(form))
         return web.Response(text=content, content_type="application/json")
 
     return web.get(PATH, middlewares.Turn().taken(answered))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent import tuning
+from agent import strategy_files
 from agent.baselines import baseline_loading
 from agent.config import config_schema
-from agent.config.notify import severity_of
+from agent.config.notify_settings import severity_of
 from agent.domain.market.baseline import Baseline
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event_kind import EventKind, LoggedKind
@@ -119,7 +119,7 @@ def keys() -> str:
         GENERATED,
         ABOUT_KEYS,
         *(_table(name, table) for name, table in {"Top of the file": top, **tables}.items()),
-        *(_strategy(name) for name in sorted(tuning.params(tuning.BUILT_IN))),
+        *(_strategy(name) for name in sorted(strategy_files.params(strategy_files.BUILT_IN))),
     ]
     return "\n".join(parts)
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from agent import tuning
+from agent import strategy_files
 from agent.config import config_schema
 
 HERE = Path(__file__).parent
@@ -13,7 +13,7 @@ def texts() -> dict[str, str]:
     """Return the text of each schema file by its name."""
     schemas = {
         "agent.schema.json": config_schema.agent_schema(),
-        "strategy.schema.json": config_schema.strategy_schema(tuning.params(tuning.BUILT_IN)),
+        "strategy.schema.json": config_schema.strategy_schema(strategy_files.params(strategy_files.BUILT_IN)),
     }
     return {name: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for name, value in schemas.items()}
 

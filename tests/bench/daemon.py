@@ -40,7 +40,7 @@ MEGABYTE = 1e6
 CHILD = """
 import sys
 import agent.app, agent.cli.main, agent.cli.run, agent.cli.shared.session
-import agent.config.loading, agent.daemon, agent.tuning
+import agent.config.loading, agent.daemon, agent.strategy_files
 import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metrics, agent.web.web_server
 import psutil
 print(psutil.Process().memory_info().rss, flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.strategy import Tuned
@@ -170,7 +170,7 @@ def wanting(fleet: Fleet, **changes: Any) -> Fleet:
 def measure() -> bool:
     """Print the ratios; return whether all are within bounds."""
     raw = whole_market()
-    tuned = tuning.load()
+    tuned = strategy_files.load()
     offers = parse.harvest(raw, NOW).offers
     size = f"{len(offers):,} offers ({len(raw) / 1e6:.1f} MB), {WORKLOADS} workloads, {WORKLOADS * SLOTS_EACH:,} slots"
     print(f"decode + match + score + plan: {size}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide import plan
 from agent.decide.limits import limits
 from agent.decide.strategy import Tuned
@@ -177,7 +177,7 @@ def _row(lease: Lease) -> Instance:
 def measure() -> bool:
     """Print the ratios; return whether all are within bounds."""
     told = asyncio.run(answers())
-    tuned = tuning.load()
+    tuned = strategy_files.load()
     offers = told.offers()
     counts = ", ".join(f"{len(rows):,} of {name}" for name, rows in offers.items())
     size = sum(map(len, told.all())) / 1e6

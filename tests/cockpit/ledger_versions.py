@@ -23,7 +23,7 @@ from agent.domain.market.price import PriceSample
 from agent.domain.record.account import Line
 from agent.domain.record.event import Event
 from agent.domain.record.shadow_account import Counted
-from agent.ledger import fill_memory, wire
+from agent.ledger import connection_thread, fill_memory
 from agent.ledger.file import connection
 from agent.ledger.memory import Memory
 from agent.ledger.tables import decisions, event_rows, price_history, schema, spend_lines
@@ -116,7 +116,7 @@ class LedgerVersions:
         """Return all prices of the present version, the oldest first."""
         engine = connection.engine(self._path, "ro")
         with engine.connect() as link, link.begin():
-            found = wire.rows(link, sa.select(schema.prices).order_by(schema.prices.c.at))
+            found = connection_thread.rows(link, sa.select(schema.prices).order_by(schema.prices.c.at))
         engine.dispose()
         return [price_history.sample_of(row) for row in found]
 
@@ -168,7 +168,7 @@ class LedgerVersions:
 
 def _read(link: sa.Connection, now: dt.datetime, since: float) -> Version:
     def rows(query: Any) -> list[Any]:
-        return wire.rows(link, query)
+        return connection_thread.rows(link, query)
 
     memory = fill_memory.recall(link, now)
     hosts = sorted({lease.host_id for lease in memory.leases.values()})

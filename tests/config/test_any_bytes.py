@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agent import config, tuning
+from agent import config, strategy_files
 from tests.support.configs import GOOD, STRATEGIES
 
 LINES = st.sampled_from(
@@ -98,4 +98,4 @@ def test_any_bytes_in_a_strategy_file(place: Path, content: bytes) -> None:
     folder = place / "strategies"
     folder.mkdir(exist_ok=True)
     (folder / "night.toml").write_bytes(content)
-    assert all(str(problem).isprintable() for problem in attempt(lambda: tuning.load(folder)))
+    assert all(str(problem).isprintable() for problem in attempt(lambda: strategy_files.load(folder)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import market_place
+from agent.config import daemon_paths
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ from agent.config import market_place
 def test_the_path_is_read_as_far_as_the_text_tells(tmp_path: Path, text: str, ledger: str) -> None:
     file = tmp_path / "agent.toml"
     file.write_text(text, "latin-1")
-    assert market_place.of_file(file, {}).ledger == Path(ledger)
-    assert market_place.of_file(file, {"STATE_DIRECTORY": "/s", "RUNTIME_DIRECTORY": "/r"}) == market_place.Place(
+    assert daemon_paths.of_file(file, {}).ledger == Path(ledger)
+    assert daemon_paths.of_file(file, {"STATE_DIRECTORY": "/s", "RUNTIME_DIRECTORY": "/r"}) == daemon_paths.DaemonPaths(
         Path("/s") / ledger, Path("/r")
     )
 
 
 def test_a_file_that_is_gone_is_no_reason_to_fail(tmp_path: Path) -> None:
-    assert market_place.of_file(tmp_path / "gone.toml", {}).ledger == Path("gpubid.sqlite")
+    assert daemon_paths.of_file(tmp_path / "gone.toml", {}).ledger == Path("gpubid.sqlite")

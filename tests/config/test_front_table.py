@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
-from agent.config.front import Format, Front
+from agent.config.front_settings import Format, Front
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from tests.support.configs import STRATEGIES, added

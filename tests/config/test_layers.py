@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent import config
-from agent.config import market_place
+from agent.config import daemon_paths
 from agent.config.files import layers
 from tests.support.configs import GOOD, STRATEGIES
 
@@ -129,7 +129,7 @@ def test_the_digest_is_of_all_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("include", [INCLUDE, "include = [\n  # the rest [all]\n  'conf.d/[a-z]*.toml',\n]\n"])
 def test_the_ledger_of_a_broken_configuration_is_found_in_an_included_file(tmp_path: Path, include: str) -> None:
     files = {"agent.toml": include + "[oops\n", "conf.d/one.toml": "[ledger]\npath = 'fleet.sqlite'\n"}
-    place = market_place.of_file(written(tmp_path, files), {})
+    place = daemon_paths.of_file(written(tmp_path, files), {})
     assert place.ledger == Path("fleet.sqlite")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
-from agent.config.notify import OF_EVENTS, OF_MONEY, Notify, Quiet, Severity, is_of_money
+from agent.config.notify_settings import OF_EVENTS, OF_MONEY, Notify, Quiet, Severity, is_of_money
 from agent.config.problems import ConfigError
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.run_times.run_window import WindowRule

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.config import ConfigError, Problem
 from agent.decide.strategy import NEVER
 from strategies.ondemand import OnDemand
@@ -39,7 +39,7 @@ BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
 
 def problems_in(directory: Path) -> tuple[Problem, ...]:
     with pytest.raises(ConfigError) as caught:
-        tuning.load(directory)
+        strategy_files.load(directory)
     return caught.value.problems
 
 
@@ -66,7 +66,7 @@ def test_a_missing_directory(tmp_path: Path) -> None:
 
 
 def test_too_many_files(tmp_path: Path) -> None:
-    for number in range(tuning.MAX_FILES + 1):
+    for number in range(strategy_files.MAX_FILES + 1):
         (tmp_path / f"{number}.toml").touch()
     (problem,) = problems_in(tmp_path)
     assert problem.code == "too_many_files"
@@ -79,7 +79,7 @@ def test_all_mistakes_in_all_files_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_the_installed_strategies_run_on_their_shipped_numbers() -> None:
-    tuned = tuning.load()
+    tuned = strategy_files.load()
     assert set(tuned) >= {"ondemand", "patient"}
     assert isinstance(tuned["ondemand"].strategy, OnDemand)
     assert tuned["patient"].params == PatientParams()
@@ -90,7 +90,7 @@ def test_an_operators_file_changes_what_it_names_and_nothing_else(tmp_path: Path
     (tmp_path / "night.toml").write_text('strategy = "patient"\nheadroom = 0.3\nlower_after = "never"\n')
     (tmp_path / ".hidden.toml").write_text("not read")
     (tmp_path / "README").write_text("not read")
-    tuned = tuning.load(tmp_path)
+    tuned = strategy_files.load(tmp_path)
     assert isinstance(tuned["night"].strategy, Patient)
     assert tuned["night"].params == PatientParams(headroom=0.3, lower_after=NEVER)
     assert tuned["night"].source == str(tmp_path / "night.toml")
@@ -99,14 +99,14 @@ def test_an_operators_file_changes_what_it_names_and_nothing_else(tmp_path: Path
 
 def test_a_file_with_a_strategys_own_name_replaces_its_numbers(tmp_path: Path) -> None:
     (tmp_path / "patient.toml").write_text('strategy = "patient"\nlower_after = "1h"\n')
-    params = tuning.load(tmp_path)["patient"].params
+    params = strategy_files.load(tmp_path)["patient"].params
     assert params == PatientParams(lower_after=timedelta(hours=1))
 
 
 def test_the_digest_names_the_numbers_and_not_the_file(tmp_path: Path) -> None:
     (tmp_path / "same.toml").write_text('strategy = "patient"\n')
     (tmp_path / "other.toml").write_text('strategy = "patient"\nheadroom = 0.3\n')
-    tuned = tuning.load(tmp_path)
+    tuned = strategy_files.load(tmp_path)
     assert tuned["same"].digest == tuned["patient"].digest
     assert len({tuned[name].digest for name in ("other", "patient", "ondemand")}) == 3
 
@@ -117,7 +117,7 @@ def package(folder: Path, name: str, code: str) -> None:
     metadata = folder / f"{name}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{tuning.GROUP}]\n{name} = {name}:Other\n")
+    (metadata / "entry_points.txt").write_text(f"[{strategy_files.GROUP}]\n{name} = {name}:Other\n")
 
 
 OTHER = """
@@ -136,10 +136,10 @@ class Other:
 def test_an_installed_package_brings_its_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package(tmp_path, "calm_waters", OTHER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    tuned = tuning.load()
+    tuned = strategy_files.load()
     assert tuned["calm_waters"].params.model_dump() == {"patience": 2.0}
     assert tuned["calm_waters"].source == "", "it ships no file"
-    assert "calm_waters" not in tuning.params(tuning.BUILT_IN)
+    assert "calm_waters" not in strategy_files.params(strategy_files.BUILT_IN)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_broken_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     package(tmp_path, name, code)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ConfigError) as caught:
-        tuning.installed()
+        strategy_files.installed()
     (problem,) = caught.value.problems
     assert (problem.file, problem.key, problem.code) == (f"{name}:Other", name, "broken_strategy")
     assert "remove the package" in problem.sentence
@@ -164,4 +164,4 @@ def test_a_broken_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_package_cannot_replace_a_built_in_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package(tmp_path, "patient", OTHER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert isinstance(tuning.installed()["patient"], Patient)
+    assert isinstance(strategy_files.installed()["patient"], Patient)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.limits.limits import Limits
 from agent.domain.record import budget
 from agent.domain.record.lease import LeaseState
@@ -21,7 +21,7 @@ LOW = builders.per_hour("0.18")
 
 def rented(caps: Limits, *offers: Any, **changes: Any) -> list[str]:
     """Return the offers that a plan rents, and the limits of its holds."""
-    return list(map(_said, planned(caps, tuning.load(), markets=market(*offers), **changes).decisions))
+    return list(map(_said, planned(caps, strategy_files.load(), markets=market(*offers), **changes).decisions))
 
 
 def _said(decision: Decision) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from multiprocessing import util
 from pathlib import Path
 
-from agent import tuning
+from agent import strategy_files
 from agent.app import App
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
@@ -87,7 +87,7 @@ class MachineClock:
 @lru_cache(maxsize=1)
 def strategies() -> Mapping[str, Tuned]:
     """Return the built-in strategies with their shipped numbers."""
-    return tuning.load()
+    return strategy_files.load()
 
 
 class Stage:

@@ -57,7 +57,7 @@ def test_no_vendor_is_named_where_decisions_are_made() -> None:
 VENDORS = "|".join(registered_markets.shipped())
 OF_VENDORS = re.compile(rf"agent/(markets|simulator)/({VENDORS})/")
 NAMING = {
-    "agent/cli/lab/bring.py": "an example of a market",
+    "agent/cli/lab/import_traces.py": "an example of a market",
     "agent/config/document.py": "an example of a name",
     "agent/config/value_kinds.py": "an example of an address and of a name",
     "agent/config/workload_tables/workload_table.py": "an example of a market",

@@ -6,29 +6,29 @@ from pathlib import Path
 import pydantic
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.config.problems import duration_text
 from agent.decide.strategy import Params, duration
 from tests.support.parity import disparities
 
-INSTALLED = tuning.installed()
+INSTALLED = strategy_files.installed()
 FOLDER = Path(__file__).parents[2] / "strategies"
 
 
-@pytest.mark.parametrize("name", tuning.BUILT_IN)
+@pytest.mark.parametrize("name", strategy_files.BUILT_IN)
 def test_the_shipped_file_is_the_manual_of_its_numbers(name: str) -> None:
     strategy = INSTALLED[name]
-    assert disparities(tuning.shipped_file(strategy), name, strategy.params) == []
+    assert disparities(strategy_files.shipped_file(strategy), name, strategy.params) == []
 
 
 def test_every_pair_has_both_halves() -> None:
     code = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
-    assert code == {path.stem for path in FOLDER.glob("*.toml")} == set(tuning.BUILT_IN)
+    assert code == {path.stem for path in FOLDER.glob("*.toml")} == set(strategy_files.BUILT_IN)
 
 
 def test_the_package_registers_what_the_code_calls_built_in() -> None:
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"][tuning.GROUP] == tuning.BUILT_IN
+    assert project["entry-points"][strategy_files.GROUP] == strategy_files.BUILT_IN
 
 
 class Numbers(Params):

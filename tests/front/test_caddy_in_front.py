@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.front import Format, Front
+from agent.config.front_settings import Format, Front
 from agent.domain.work.decision import Release
 from tests.front.test_haproxy_in_front import ENDED, cycle, serving, status_of, until
 from tests.support import caddy

@@ -6,7 +6,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.config.front import Format, Front
+from agent.config.front_settings import Format, Front
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.config.front import Front
+from agent.config.front_settings import Front
 from agent.decide.moves import front_drain
 from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Hold, Reason, Release

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.config.front import Format
+from agent.config.front_settings import Format
 from agent.domain.record.lease import LeaseState
-from agent.front import provider_formats
+from agent.front import proxy_formats
 from agent.front.served_leases import ServedLease, served_leases
 from tests.support import builders
 
@@ -57,8 +57,8 @@ def test_lists_name_every_lease_that_stays() -> None:
         ServedLease("b", "2001:db8::1", 81),
         ServedLease("c", "9.9.9.9", 82, is_leaving=True),
     )
-    traefik = json.loads(provider_formats.written("chat", some, Format.TRAEFIK))
+    traefik = json.loads(proxy_formats.written("chat", some, Format.TRAEFIK))
     servers = [{"url": "http://8.8.8.8:80"}, {"url": "http://[2001:db8::1]:81"}]
     assert traefik == {"http": {"services": {"gpubid_chat": {"loadBalancer": {"servers": servers}}}}}
-    caddy = json.loads(provider_formats.written("chat", some, Format.CADDY))
+    caddy = json.loads(proxy_formats.written("chat", some, Format.CADDY))
     assert caddy == [{"dial": "8.8.8.8:80"}, {"dial": "[2001:db8::1]:81"}]

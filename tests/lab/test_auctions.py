@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.clock import SteppedClock
 from agent.domain import money
 from agent.domain.market.instance import Instance, InstanceState
@@ -30,7 +30,7 @@ from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.lab.waited_market import Waited, loop_beside
 from tests.support.steered import Simulator
 
-TUNED = tuning.load() | limit_rules.tuned()
+TUNED = strategy_files.load() | limit_rules.tuned()
 MACHINE = "1x A100"
 START = running_day.START.timestamp()
 STILL = Climate(name="still", demand=Demand(arrivals=0.0), pull_failure_probability=0.0)
@@ -39,7 +39,7 @@ VALUE = 1.10
 
 def still(strategy: str, hours: float = 2.0) -> AuctionDay:
     """Return a day on which nothing happens by itself."""
-    value = money.per_hour(str(VALUE)) if strategy in tuning.load() else None
+    value = money.per_hour(str(VALUE)) if strategy in strategy_files.load() else None
     setting = Setting("recorded", 1, MACHINE, value, hours, timedelta(minutes=2))
     return AuctionDay(setting, strategy, TUNED, world=World(STILL, seed=1, start=START))
 

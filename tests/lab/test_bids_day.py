@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.decision import Release, Rent
@@ -23,7 +23,7 @@ STILL = Climate(
     failures=0.0,
     pull_failure_probability=0.0,
 )
-TUNED = tuning.load() | bid_baselines.tuned()
+TUNED = strategy_files.load() | bid_baselines.tuned()
 WORK = day.workload("floor_relaunch")
 QUERY = port.OfferQuery(WORK.requirements, WORK.disk_gb, gpu_models=WORK.requirements.gpu_models)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.clock import SteppedClock
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.work.decision import Decision, Hold, Rebid, Rent
@@ -19,7 +19,7 @@ from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.lab.waited_market import Waited, loop_beside
 from tests.support.steered import Simulator
 
-TUNED = tuning.load() | bid_baselines.tuned()
+TUNED = strategy_files.load() | bid_baselines.tuned()
 QUERY = port.OfferQuery(
     day.workload("").requirements, 40.0, gpu_models=day.workload("").requirements.gpu_models, max_rows=64
 )

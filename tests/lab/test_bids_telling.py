@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import async_playwright
 from typer.testing import CliRunner, Result
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.main import app
 from agent.domain.market.tenure import Tenure
 from agent.lab.bids import bid_baselines, bids_problem, bids_report, day
@@ -24,7 +24,7 @@ from agent.simulator.vast.world import World
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "</svg></td><script>document.title='taken'</script>"
-TUNED = tuning.load() | bid_baselines.tuned()
+TUNED = strategy_files.load() | bid_baselines.tuned()
 STILL = Climate(
     name="still",
     demand=Demand(arrivals=0.0, taken=0.0, fight_back=0.0),

@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.lab import cluster
 from agent.cli.main import app
 from agent.lab.bench import comparison
@@ -313,7 +313,7 @@ def test_a_part_that_fails_by_itself_fails_the_bench(forker: Forker, traces: Pat
 
 @pytest.mark.nightly
 def test_a_check_finds_the_same_on_workers_of_this_machine() -> None:
-    chosen, over = tuning.load()["patient"], lookahead_check.drawn(1)
+    chosen, over = strategy_files.load()["patient"], lookahead_check.drawn(1)
     assert lookahead_check.check(chosen, over) == lookahead_check.check(chosen, over, LocalWorkers(2))
 
 

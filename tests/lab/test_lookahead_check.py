@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from typer.testing import CliRunner
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.main import app
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.work.decision import Reason
@@ -104,9 +104,9 @@ def test_an_honest_one_of_the_same_make_passes() -> None:
     assert verdict.compared > 500
 
 
-@pytest.mark.parametrize("name", sorted(tuning.BUILT_IN))
+@pytest.mark.parametrize("name", sorted(strategy_files.BUILT_IN))
 def test_what_is_shipped_decides_by_the_past_alone(name: str) -> None:
-    assert lookahead_check.check(tuning.load()[name], lookahead_check.drawn(1)).finding is None
+    assert lookahead_check.check(strategy_files.load()[name], lookahead_check.drawn(1)).finding is None
 
 
 def test_the_noise_begins_at_the_cut_and_not_before() -> None:
@@ -120,7 +120,7 @@ def test_the_noise_begins_at_the_cut_and_not_before() -> None:
 
 def test_the_verb_ends_with_one_where_a_package_cheats_and_names_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"honest": tuned(_Honest()), "gambler": tuned(Gambler())}
-    monkeypatch.setattr(tuning, "load", lambda _: known)
+    monkeypatch.setattr(strategy_files, "load", lambda _: known)
     run = CliRunner().invoke
     told = run(app, ["lab", "check", "gambler", "--json"])
     assert told.exit_code == 1

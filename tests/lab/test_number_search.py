@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from pydantic import Field
 from typer.testing import CliRunner
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.main import app
 from agent.decide.strategy import NEVER, Duration, Params
 from agent.lab.bench.comparison import Score
@@ -25,7 +25,7 @@ from agent.lab.tuning import number_search, search_space, study, tuned_file
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import postgres
 
-SHIPPED = [pytest.param(one.params, id=name) for name, one in tuning.load().items()]
+SHIPPED = [pytest.param(one.params, id=name) for name, one in strategy_files.load().items()]
 SEARCH = ("--job-hours", "8", "--deadline-hours", "10", "--overhead-hours", "0.2", "--window-hours", "12")
 PRICES = ("--stride-hours", "12", "--spot-price", "1", "--on-demand-price", "3")
 
@@ -301,9 +301,9 @@ def made(changed: Params) -> number_search.Tuning:
 
 
 def test_a_file_keeps_its_comments_and_its_other_numbers() -> None:
-    one = tuning.installed()["deadline"]
-    base = tuning.shipped_file(one).read_text()
-    params = tuning.load()["deadline"].params.model_copy(
+    one = strategy_files.installed()["deadline"]
+    base = strategy_files.shipped_file(one).read_text()
+    params = strategy_files.load()["deadline"].params.model_copy(
         update={"slack_share": 0.25, "return_after": timedelta(minutes=95)}
     )
     first = tuned_file.text(made(params), base)
@@ -317,10 +317,12 @@ def test_a_file_keeps_its_comments_and_its_other_numbers() -> None:
 
 
 def test_what_is_written_can_be_run_on(tmp_path: Path) -> None:
-    one = tuning.installed()["deadline"]
-    params = tuning.load()["deadline"].params.model_copy(update={"slack_share": 0.25})
-    tuned_file.write(tmp_path / "night.toml", tuned_file.text(made(params), tuning.shipped_file(one).read_text()))
-    assert tuning.load(tmp_path)["night"].params.model_dump()["slack_share"] == 0.25
+    one = strategy_files.installed()["deadline"]
+    params = strategy_files.load()["deadline"].params.model_copy(update={"slack_share": 0.25})
+    tuned_file.write(
+        tmp_path / "night.toml", tuned_file.text(made(params), strategy_files.shipped_file(one).read_text())
+    )
+    assert strategy_files.load(tmp_path)["night"].params.model_dump()["slack_share"] == 0.25
     assert [file.name for file in tmp_path.iterdir()] == ["night.toml"]
 
 

@@ -21,7 +21,7 @@ from agent.domain.money import per_hour
 from agent.domain.work.decision import Option, Reason
 from agent.lab.engine import recorded_frames
 from agent.lab.engine.recorded_frames import RecordingError
-from agent.tuning import installed
+from agent.strategy_files import installed
 from tests.lab import recorded_engine
 from tests.support import builders
 from tests.support.scene import strategies, work

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.strategy import Tuned
 from tests.lab import trial
 
@@ -18,7 +18,7 @@ SLICE = range(0, JOBS, 50)
 
 def tuned(**changes: object) -> dict[str, Tuned]:
     """Return the shipped strategies, `deadline` with these numbers changed."""
-    found = tuning.load()
+    found = strategy_files.load()
     chosen = found["deadline"]
     params = chosen.params.model_validate({**chosen.params.model_dump(), **changes})
     return {**found, "deadline": dataclasses.replace(chosen, params=params)}

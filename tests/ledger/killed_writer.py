@@ -35,7 +35,7 @@ async def write(path: Path, when: str, number: int) -> None:
         if count == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    connection = ledger._wire._connection
+    connection = ledger._tables._connection
     connection.connection.driver_connection.set_trace_callback(kill)  # type: ignore[union-attr]
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW, instance_id="i1", lease_id="l1")

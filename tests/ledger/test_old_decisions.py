@@ -23,7 +23,7 @@ async def made(ledger: Ledger, place: Slot, *days_ago: float, options: tuple[Opt
 
 
 async def codes(ledger: Ledger) -> list[str]:
-    rows = await ledger._wire.run(
+    rows = await ledger._tables.run(
         lambda link: link.exec_driver_sql("SELECT code FROM decisions ORDER BY decision_id").fetchall()
     )
     return [code for (code,) in rows]

@@ -331,7 +331,7 @@ async def test_opening_an_up_to_date_ledger_does_not_import_alembic(path: Path, 
 
 async def test_every_connection_survives_power_loss_and_waits_its_turn(ledger: Ledger) -> None:
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000, "trusted_schema": 0}
-    for wire in (ledger._wire, (await ledger.reader())._wire):
+    for wire in (ledger._tables, (await ledger.reader())._tables):
         found = {
             name: await wire.run(lambda link, name=name: link.exec_driver_sql(f"PRAGMA {name}").scalar())  # type: ignore[misc]
             for name in expected

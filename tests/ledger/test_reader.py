@@ -138,7 +138,7 @@ async def test_a_reader_sees_each_commit_and_cannot_write(ledger: Ledger, path: 
     assert await other.leases() == [lease()]
     assert await other.intents() == [intent()]
     with pytest.raises(LedgerError) as caught:
-        await other._wire.run(lambda link: link.execute(sa.text("DELETE FROM leases")).close())
+        await other._tables.run(lambda link: link.execute(sa.text("DELETE FROM leases")).close())
     assert caught.value.code is Code.UNWRITABLE
     await other.close()
 
@@ -179,6 +179,6 @@ async def test_the_last_decision_of_named_slots_is_found_by_its_index(ledger: Le
     named = [Slot("train", 1), Slot("serve", 3), Slot("nobody", 0), Slot("train", 9)]
     assert await reading.decisions(named) == [made for made in every if made.slot in named] != []
     assert await reading.decisions([]) == []
-    query = decisions.last_of(named).compile(ledger._wire._connection, compile_kwargs={"literal_binds": True})
-    steps = await reading._wire.run(lambda link: link.execute(sa.text(f"EXPLAIN QUERY PLAN {query}")).fetchall())
+    query = decisions.last_of(named).compile(ledger._tables._connection, compile_kwargs={"literal_binds": True})
+    steps = await reading._tables.run(lambda link: link.execute(sa.text(f"EXPLAIN QUERY PLAN {query}")).fetchall())
     assert not any("SCAN decisions" in str(step) for step in steps), steps

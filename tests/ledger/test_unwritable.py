@@ -94,12 +94,12 @@ def fill(file: Path) -> None:
 async def test_a_full_database_is_unwritable_not_forgotten(ledger: Ledger, path: Path) -> None:
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
-    pages = await ledger._wire.run(lambda link: link.execute(sa.text("PRAGMA page_count")).scalar())
-    await ledger._wire.run(lambda link: link.exec_driver_sql(f"PRAGMA max_page_count={pages}").close())
+    pages = await ledger._tables.run(lambda link: link.execute(sa.text("PRAGMA page_count")).scalar())
+    await ledger._tables.run(lambda link: link.exec_driver_sql(f"PRAGMA max_page_count={pages}").close())
     assert (await write_until_refused(ledger)).code is Code.UNWRITABLE
     assert not ledger.is_writable
     assert not sidecar.sibling(path, ".ballast").exists()
-    await ledger._wire.run(lambda link: link.exec_driver_sql("PRAGMA max_page_count=1000000").close())
+    await ledger._tables.run(lambda link: link.exec_driver_sql("PRAGMA max_page_count=1000000").close())
     async with ledger.transaction() as tx:
         tx.open_lease(lease(999))
     assert ledger.is_writable
@@ -107,13 +107,13 @@ async def test_a_full_database_is_unwritable_not_forgotten(ledger: Ledger, path:
 
 
 async def test_a_read_only_ledger_is_unwritable(ledger: Ledger) -> None:
-    await ledger._wire.run(lambda link: link.exec_driver_sql("PRAGMA query_only=1").close())
+    await ledger._tables.run(lambda link: link.exec_driver_sql("PRAGMA query_only=1").close())
     with pytest.raises(LedgerError, match="right to write") as caught:
         await write(ledger, 1)
     assert caught.value.code is Code.UNWRITABLE
     assert ledger.recollection().leases == ()
-    assert ledger._wire._connection is not None
-    raw: Any = ledger._wire._connection.connection.driver_connection
+    assert ledger._tables._connection is not None
+    raw: Any = ledger._tables._connection.connection.driver_connection
     raw.execute("PRAGMA query_only=0")
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
@@ -137,7 +137,7 @@ async def test_what_was_decided_on_a_memory_that_may_be_stale_is_decided_again(
 ) -> None:
     """A commit took place without an answer, and the ledger could not be read after it: nothing is counted twice."""
     ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock)
-    run, failures = ledger._wire.run, [True, True]
+    run, failures = ledger._tables.run, [True, True]
 
     async def unanswered(work: Any, *then: Any, **words: Any) -> Any:
         if not failures:
@@ -146,7 +146,7 @@ async def test_what_was_decided_on_a_memory_that_may_be_stale_is_decided_again(
             await run(work)
         raise LedgerError(Code.UNWRITABLE, "no answer")
 
-    monkeypatch.setattr(ledger._wire, "run", unanswered)
+    monkeypatch.setattr(ledger._tables, "run", unanswered)
     with pytest.raises(LedgerError):
         await write(ledger, 1)
     assert ledger.recollection().leases == ()

@@ -278,7 +278,7 @@ samples = st.builds(
 def heard(ledger: Ledger) -> list[str]:
     """Return a list that takes every statement which SQLite begins on the ledger's own connection from now on."""
     said: list[str] = []
-    link = ledger._wire._connection
+    link = ledger._tables._connection
     assert link is not None
     link.connection.driver_connection.set_trace_callback(said.append)  # type: ignore[union-attr]
     return said

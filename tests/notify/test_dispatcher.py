@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 
 from agent.clock import SteppedClock
-from agent.config.notify import Hook, Notify, Quiet, Rule, Severity, Webhook
+from agent.config.notify_settings import Hook, Notify, Quiet, Rule, Severity, Webhook
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
 from agent.domain.work.run_times.run_window import WindowRule

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.config.notify import Hook, Notify, Rule, Severity, Webhook, severity_of
+from agent.config.notify_settings import Hook, Notify, Rule, Severity, Webhook, severity_of
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind

@@ -137,7 +137,7 @@ def test_a_reload_in_the_middle_of_a_turn_counts_from_the_next_one_on(seed: int)
         first = renamed(world.config, "other", was="train")
         second = renamed(first, "third", was="other")
         world.app.reload(first, strategies())
-        wire, transact = world.app.ledger._wire, world.app.ledger._wire._transact
+        wire, transact = world.app.ledger._tables, world.app.ledger._tables._transact
 
         def reload_beside(work: Callable[[sa.Connection], Any], **words: Any) -> Any:
             wire._transact = transact  # type: ignore[method-assign]

@@ -31,7 +31,7 @@ async def let_write(world: Rehearsed, *, may: bool) -> None:
     if engines.server(world.config.ledger) is not None:
         engines.let_write(world.config.ledger, may=may)
         return
-    wire = world.app.ledger._wire
+    wire = world.app.ledger._tables
 
     def switch() -> None:
         assert wire._connection is not None

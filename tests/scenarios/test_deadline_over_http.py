@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market import gpu
@@ -85,7 +85,7 @@ async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | N
         seed=job.seed,
         hosts=200,
         workloads=(workload(job, strategy),),
-        tuned=tuning.load(),
+        tuned=strategy_files.load(),
     )
     place.mkdir()  # noqa: ASYNC240 - a test may make its own folder
     async with rehearsed(place, scene, is_wired=True) as world:
@@ -126,7 +126,7 @@ async def test_twenty_jobs_are_not_late_where_on_demand_is_not(tmp_path: Path) -
 async def test_a_cap_that_collides_with_a_deadline_is_told_before_it_bites(tmp_path: Path) -> None:
     job = Drawn(3, "calm", 3.0, 6.0)
     caps = Limits(per_day=money.usd("0.30"))
-    scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load(), limits=caps)
+    scene = Scene(workloads=(workload(job, "deadline"),), tuned=strategy_files.load(), limits=caps)
     async with rehearsed(tmp_path, scene, is_wired=True) as world:
         await world.cycle(minutes=3)
         [told] = await world.events("alert.deadline_at_risk")
@@ -138,7 +138,7 @@ async def test_a_cap_that_collides_with_a_deadline_is_told_before_it_bites(tmp_p
 
 async def test_progress_survives_a_restart_and_is_explained(tmp_path: Path) -> None:
     job = Drawn(3, "calm", 10.0, 100.0)
-    scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load())
+    scene = Scene(workloads=(workload(job, "deadline"),), tuned=strategy_files.load())
     async with rehearsed(tmp_path, scene, is_wired=True) as world:
         await world.until_running()
         await world.app.say(Order("progress", "train", hours=4.0), "ops")
@@ -154,7 +154,7 @@ async def test_a_line_of_the_log_tells_how_far_the_work_is(tmp_path: Path) -> No
     wanted = Deadline(job.hours, job.by, sign=ProgressSign.LOG, line="hours done: {hours}")
     told = (("SIM_READY_LINE", "step 900, hours done: 1.5"),)
     telling = dataclasses.replace(workload(job, "deadline"), deadline=wanted, environment=told)
-    async with rehearsed(tmp_path, Scene(workloads=(telling,), tuned=tuning.load()), is_wired=True) as world:
+    async with rehearsed(tmp_path, Scene(workloads=(telling,), tuned=strategy_files.load()), is_wired=True) as world:
         await world.until_running()
         await world.cycle(minutes=5)
         known = world.app.ledger.recollection().progress["train"]

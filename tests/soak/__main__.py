@@ -18,7 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.rehearsing.rehearsal import START, Scene, rehearse
 from agent.cli.shared import session
 from agent.config.settings import Config, MarketSettings
@@ -101,7 +101,7 @@ MIXED = {
 ONE = ("train", "serve", "tune", "study", "cloud", "spill")
 VALUE = money.per_hour("1.20")
 """What an hour of an A100 is worth at most; the recorded price of one is $1.00."""
-STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
+STRATEGIES = ("mixed", *sorted(strategy_files.BUILT_IN))
 
 
 def staffed(config: Config, strategy: str = "patient", markets: tuple[str, ...] = ALL) -> Config:

@@ -16,10 +16,10 @@ import pytest
 import sqlalchemy as sa
 
 from agent.ledger import storage
+from agent.ledger.connection_thread import ConnectionThread
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.storage_port import Storage
 from agent.ledger.tables import schema as schema_tables
-from agent.ledger.wire import Wire
 from tests.support import postgres
 
 ROLE = "fleet"
@@ -175,13 +175,13 @@ def execute(path: Path, *statements: str) -> None:
 
 
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[Wire]:
-    """Yield a wire that writes to a ledger that nobody has open; the test closes it."""
+def written(path: Path) -> Iterator[ConnectionThread]:
+    """Yield a connection that writes to a ledger that nobody has open; the test closes it."""
     storage_here = place(path)
     lock = storage_here.lock()
     try:
         storage_here.prepare()
-        yield Wire(storage_here.link("rw"), "test")
+        yield ConnectionThread(storage_here.link("rw"), "test")
     finally:
         lock.release()
 

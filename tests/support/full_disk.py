@@ -11,7 +11,7 @@ from tests.support.world import Rehearsed
 
 def fill(world: Rehearsed) -> None:
     """Let the disk be full until the ballast is freed: every commit before that is refused."""
-    wire, ballast = world.app.ledger._wire, sidecar.sibling(world.app.ledger.path, ".ballast")
+    wire, ballast = world.app.ledger._tables, sidecar.sibling(world.app.ledger.path, ".ballast")
     assert ballast.exists()
     transact, is_full = wire._transact, True
 

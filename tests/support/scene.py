@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.act import rent_terms
-from agent.config.front import Front
+from agent.config.front_settings import Front
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
@@ -64,7 +64,7 @@ class AdviceNotes:
 
     async def close(self) -> None:
         """End every write."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     async def _write(self, target: GuardTarget, given: Advice) -> None:
         note = {"version": VERSION, "lease": target.lease, "by_age": [list(step) for step in given.by_age]}

@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError, BucketTooLarge
 from agent.clock import Clock
@@ -116,7 +116,7 @@ class GuardOrders:
 
     async def close(self) -> None:
         """End every request."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _keep(self, folder: Folder, order: GuardOrder | None) -> None:
         standing = self._standing.get(folder)

@@ -20,7 +20,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.act.guarding import dead_man_switches, kept_runs
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketTooLarge
@@ -125,7 +125,7 @@ class RunSearch:
 
     async def close(self) -> None:
         """End every search."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     async def _conclude(self, each: Sought, found: Found, runs: Iterable[GuardRun]) -> None:
         """Record a run that was found, or say once why none was."""

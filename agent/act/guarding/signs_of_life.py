@@ -24,7 +24,7 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.act.guarding import dead_man_switches
 from agent.act.guarding.dead_man_switches import Switch, Unfound
 from agent.buckets.bucket_client import BucketClient
@@ -307,7 +307,7 @@ class SignsOfLife:
 
     async def close(self) -> None:
         """End every write."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     @staticmethod
     def _knows(written: _Written, absent_until: datetime | None) -> bool:

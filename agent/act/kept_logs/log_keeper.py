@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.act.kept_logs import kept_log, log_moments
 from agent.act.kept_logs.kept_log import KeptLog
 from agent.act.kept_logs.log_moments import Moment
@@ -124,13 +124,13 @@ class LogKeeper:
 
     async def settle(self) -> None:
         """Wait for the logs that are being read."""
-        await beside_tasks.settle(self._running)
+        await background_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every reading, after a moment for those that only have to be written."""
         if self._running:
             await asyncio.wait(self._running.values(), timeout=CLOSE_SECONDS)
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def _is_due(self, lease: Lease, moment: Moment) -> bool:
         kept = (self._kept or {}).get((lease.lease_id, lease.runs))

@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.act.shell_keys import key_order
 from agent.act.shell_keys.missing_keys import MissingKeys
 from agent.clock import Clock
@@ -126,12 +126,12 @@ class KeyRegistration:
 
     async def settle(self) -> None:
         """Wait for the readings and registrations that are under way."""
-        await beside_tasks.settle({**self._running, **self._ordering})
+        await background_tasks.settle({**self._running, **self._ordering})
 
     async def close(self) -> None:
         """End every reading and registration; one that was sent is in doubt at the next start."""
-        await beside_tasks.end(self._running)
-        await beside_tasks.end(self._ordering)
+        await background_tasks.end(self._running)
+        await background_tasks.end(self._ordering)
 
     def _count_missing(self, wanted: _Wanted, fleet: Fleet) -> None:
         whys = {key: read.problem for key, read in self._read.items() if read.problem}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.lab import extra, running, weather
+from agent.cli.lab import extra, fit_regimes, running
 from agent.cli.shared import exits, session
 from agent.config import problems
 
@@ -59,17 +59,17 @@ def fit(
         exits.stop(
             exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed; name more traces"]
         )
-    regimes = weather.fitted(traces or [], instances)
+    regimes = fit_regimes.fitted(traces or [], instances)
     if as_json:
         fits = [_document(pool, law) for pool, law in rows]
-        session.print_json({"fits": fits, "rivals": _plain(rivals), "regimes": weather.document(regimes)})
+        session.print_json({"fits": fits, "rivals": _plain(rivals), "regimes": fit_regimes.document(regimes)})
         return
     (_print_toml if toml else _show)(rows, rivals)
     if regimes is not None:
-        for line in weather.lines(regimes) if toml else ():
+        for line in fit_regimes.lines(regimes) if toml else ():
             session.say(line)
         if not toml:
-            weather.show(regimes)
+            fit_regimes.show(regimes)
 
 
 def _read(places: "list[Path]", cap_hours: float | None) -> "list[Pool]":

@@ -2,7 +2,7 @@
 
 import typer
 
-from agent.cli.lab import bench, bring, check, cross_validate, fit, record, report, show, tune, verify
+from agent.cli.lab import bench, check, cross_validate, fit, import_traces, record, report, show, tune, verify
 
 app = typer.Typer(no_args_is_help=True, help="Compare and tune strategies on recorded or rehearsed markets.")
 app.command()(bench.bench)
@@ -14,4 +14,4 @@ app.command()(check.check)
 app.command()(tune.tune)
 app.command()(verify.verify)
 app.command()(record.record)
-app.command("import")(bring.bring)
+app.command("import")(import_traces.bring)

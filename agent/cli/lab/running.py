@@ -90,16 +90,16 @@ def is_own(problem: "Problem", name: str) -> bool:
 
 def own(problem: "Tunable", name: str, options: Options) -> "Tuned":
     """Return the strategy of an own file, or end with 2 and the strategies that the problem can run."""
-    from agent import tuning
+    from agent import strategy_files
 
     numbers = {each: params for each in problem.strategies() if (params := problem.params(each)) is not None}
     if not own_strategies.is_path(name) and name not in own_strategies.known(options.config, options.directory):
         sentence = f"{problem.name} knows no {name}; it knows {', '.join(problem.strategies())}"
         exits.stop(exits.BAD_INPUT, [f"{sentence}; for a file of your own {own_strategies.NAMED}"])
     tuned = own_strategies.find(name, options.config, options.directory)
-    of = tuning.base(tuned)
+    of = strategy_files.base(tuned)
     if type(numbers.get(of)) is not type(tuned.params):
-        takes = ", ".join(each for each in numbers if each in tuning.installed()) or "none"
+        takes = ", ".join(each for each in numbers if each in strategy_files.installed()) or "none"
         exits.stop(exits.BAD_INPUT, [f"{name} has numbers of {of}, and {problem.name} runs own files of {takes}"])
     return tuned
 

@@ -111,16 +111,16 @@ class Start:
 
 def started(built: "Tunable", strategy: str, out: Path | None, options: Options) -> Start:
     """Return the start of a search: the file to write if it exists, else an own file or the shipped numbers."""
-    from agent import tuning
+    from agent import strategy_files
 
     file, own = out if out is not None and out.exists() else None, None
     if running.is_own(built, strategy):
         own = running.own(built, strategy, options)
-        strategy, file = tuning.base(own), file or Path(own.source)
+        strategy, file = strategy_files.base(own), file or Path(own.source)
     shipped = built.params(strategy)
     if file is None or shipped is None:
         return Start(built, strategy, None)
-    numbers = tuning.over(strategy, shipped if own is None else own.params, file)
+    numbers = strategy_files.over(strategy, shipped if own is None else own.params, file)
     return Start(built.with_params(strategy, numbers), strategy, file, None if numbers == shipped else shipped)
 
 
@@ -138,11 +138,11 @@ def text(result: "Tuning", started_from: Path | None, out: Path) -> str:
 
     Its first line leads an editor to the schema from the folder of `out`.
     """
-    from agent import tuning
+    from agent import strategy_files
     from agent.lab.tuning import tuned_file
 
-    one = tuning.installed().get(result.strategy)
-    file = started_from or (tuning.shipped_file(one) if one is not None else None)
+    one = strategy_files.installed().get(result.strategy)
+    file = started_from or (strategy_files.shipped_file(one) if one is not None else None)
     base = file.read_text() if file is not None and file.exists() else None
     schema = session.shipped_folder() / "deploy/schema/strategy.schema.json"
     return tuned_file.text(result, base and tuned_file.with_schema(base, out.parent, schema))

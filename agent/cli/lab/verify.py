@@ -21,14 +21,14 @@ def verify(
     """Compute every plan of a recording again from its inputs. Exit 1 if one differs."""
     from itertools import chain
 
-    from agent import tuning
+    from agent import strategy_files
     from agent.lab.engine import recorded_frames
 
     with running.honest():
         try:
             files = recorded_frames.files(recordings)
             frames = chain.from_iterable(recorded_frames.frames(file) for file in files)
-            count, difference = recorded_frames.verify(frames, recorded_frames.by_code(tuning.installed()))
+            count, difference = recorded_frames.verify(frames, recorded_frames.by_code(strategy_files.installed()))
         except recorded_frames.RecordingError as error:
             exits.stop(exits.BAD_INPUT, [str(error)])
     if as_json:

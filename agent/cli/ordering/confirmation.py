@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask as questions
 from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, order_text
+from agent.cli.shared import ledger_questions as questions
 from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 

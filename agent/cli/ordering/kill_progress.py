@@ -10,7 +10,7 @@ from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.app import App
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.domain.record.intent import Intent
 
@@ -75,7 +75,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     return f"{row['lease']} ({row['slot']}) still bills {what} on {row['market']}, {rate}; last: {tried}"
 
 
-async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) -> Shown:
+async def of_daemon(place: "Config | DaemonPaths", progress: Progress, *, wait: bool) -> Shown:
     """Wait until the daemon has ended the leases, or ask once; return the last state."""
     while True:
         shown: Shown | None = await daemon_socket.get(place, "/billing")

@@ -20,7 +20,7 @@ from agent.domain.work.order import Order
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
@@ -106,7 +106,7 @@ async def _given(
         await _here(left, *read, given)
 
 
-async def answer_of_daemon(order: Order, place: "Config | Place") -> dict[str, Any] | None:
+async def answer_of_daemon(order: Order, place: "Config | DaemonPaths") -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None if none runs. End with its message if it refuses."""
     try:
         return await daemon_socket.order(place, order)

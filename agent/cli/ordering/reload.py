@@ -22,9 +22,9 @@ def reload(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
 
 def _answer_of_daemon(file: Path) -> dict[str, Any]:
     """Return the daemon's answer. The socket is found even if the file is broken."""
-    from agent.config import market_place
+    from agent.config import daemon_paths
 
-    place = market_place.of_file(file)
+    place = daemon_paths.of_file(file)
     answer = asyncio.run(daemon_socket.post(place, "/reload", {}))
     if answer is None:
         sentence = f"no daemon runs on the ledger {place.ledger}: nothing was reloaded; `gpubid run` reads the files"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, frontier, ledger_access, session
+from agent.cli.shared import completion, exits, frontier, ledger_access, ledger_questions, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +115,7 @@ def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
 def _found(
     workload: str | None, config: Path, file: Path | None, given: dict[str, Any], baselines: Path | None
 ) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]", "Times | None"]:
-    from agent import tuning
+    from agent import strategy_files
     from agent.baselines import baseline_loading
     from agent.cli.rehearsing import estimate_calendar
     from agent.clock import SystemClock
@@ -126,10 +126,10 @@ def _found(
 
     # Without a configuration, an estimate uses shipped strategies, given prices and baselines.
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
-    settings, tuned = session.read(config) if is_configured else (None, tuning.load())
+    settings, tuned = session.read(config) if is_configured else (None, strategy_files.load())
     named = {work.name: work for work in settings.workloads} if settings is not None else {}
     if workload is not None and settings is not None:
-        workload = ask.name_of(settings, workload)
+        workload = ledger_questions.name_of(settings, workload)
     now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     work = None if workload is None else named[workload]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, instants, own_strategies, session, strategy_numbers
+from agent.cli.shared import completion, exits, instants, ledger_questions, own_strategies, session, strategy_numbers
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -42,7 +42,7 @@ def replay(  # noqa: PLR0913 - one parameter per option
     """Run a strategy on paper over the time that a ledger recorded, and compare it with the real decisions."""
     settings, _ = session.read(config)
     chosen = own_strategies.find(strategy, config, directory)
-    workload = ask.name_of(settings, workload) if workload is not None else None
+    workload = ledger_questions.name_of(settings, workload) if workload is not None else None
     chosen = strategy_numbers.changed(chosen, changes or [])
     span = instants.instant("--since", since), instants.instant("--until", until)
     with session.waiting("replaying"):

@@ -10,7 +10,7 @@ from agent.cli.setup import doctor_buckets, doctor_checks, doctor_keys
 from agent.cli.shared import exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
 
 _SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", doctor_checks.Verdict.FAIL: "FAIL"}
@@ -62,7 +62,7 @@ def look(file: Path) -> list[doctor_checks.Line]:
     ]
 
 
-def _look_past(place: "Place") -> list[doctor_checks.Line]:
+def _look_past(place: "DaemonPaths") -> list[doctor_checks.Line]:
     """Run the checks that need no configuration, if there is a ledger."""
     from agent.clock import SystemClock
 

@@ -19,8 +19,8 @@ from agent.cli.shared import session
 from agent.domain.market.market_rules import Settlement
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
-    from agent.config.notify import Notify
+    from agent.config.daemon_paths import DaemonPaths
+    from agent.config.notify_settings import Notify
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Account, Market
     from agent.outside import Outside
@@ -177,7 +177,7 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def ledger(config: "Config | Place", now: datetime) -> list[Line]:
+def ledger(config: "Config | DaemonPaths", now: datetime) -> list[Line]:
     """Check the ledger's file: whether it exists, is readable, undamaged and backed up. One on a server has no file."""
     from agent.ledger.file import ledger_check, sidecar
     from agent.ledger.ledger_errors import LedgerError
@@ -222,7 +222,7 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     ]
 
 
-def disk(config: "Config | Place") -> list[Line]:
+def disk(config: "Config | DaemonPaths") -> list[Line]:
     """Check the free space of the ledger's disk."""
     folder = config.ledger.absolute().parent
     try:
@@ -235,7 +235,7 @@ def disk(config: "Config | Place") -> list[Line]:
     return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", fix)]
 
 
-async def answers(place: "Place") -> list[Line]:
+async def answers(place: "DaemonPaths") -> list[Line]:
     """Check whether a daemon answers on its socket, if the address of its page is not known."""
     from agent.cli.shared import daemon_socket
 

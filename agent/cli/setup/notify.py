@@ -30,7 +30,7 @@ def try_out(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
 
 async def _test(config: "Config") -> bool:
     from agent.clock import SystemClock
-    from agent.config.notify import Severity
+    from agent.config.notify_settings import Severity
     from agent.notify import channels
     from agent.notify.incidents import Message
     from agent.systemd import CredentialError

@@ -30,12 +30,12 @@ def places(context: typer.Context, incomplete: str) -> list[str]:
 
 def strategies(context: typer.Context, incomplete: str) -> list[str]:
     """Return the installed strategies, and the stems of the configuration's own files."""
-    from agent import tuning
+    from agent import strategy_files
 
     named = _document(context).get("strategies")
     folder = named.get("directory") if isinstance(named, dict) else None
     own = [file.stem for file in (_file(context).parent / folder).glob("*.toml")] if isinstance(folder, str) else []
-    return _beginning({*tuning.installed(), *own}, incomplete)
+    return _beginning({*strategy_files.installed(), *own}, incomplete)
 
 
 def climates(incomplete: str) -> list[str]:

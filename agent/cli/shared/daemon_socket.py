@@ -8,7 +8,7 @@ from agent.cli.shared import exits
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
 
 ANSWER_SECONDS = 120.0
@@ -48,18 +48,18 @@ def load() -> None:
     from agent.web import operator_socket  # noqa: F401
 
 
-async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+async def post(config: "Config | DaemonPaths", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None if no daemon listens. End with its message if it refuses."""
     said: dict[str, Any] | None = await _or_end(_path(config), "POST", route, json=body)
     return said
 
 
-async def get(config: "Config | Place", route: str, query: Query | None = None) -> Any:  # noqa: ANN401 - JSON
+async def get(config: "Config | DaemonPaths", route: str, query: Query | None = None) -> Any:  # noqa: ANN401 - JSON
     """Return the daemon's answer to a question, or None if no daemon listens. End with its message if it refuses."""
     return await _or_end(_path(config), "GET", route, params=query)
 
 
-async def order(config: "Config | Place", given: Order) -> dict[str, Any] | None:
+async def order(config: "Config | DaemonPaths", given: Order) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None if no daemon listens.
 
     Raises:
@@ -137,7 +137,7 @@ async def _or_end(path: Path, method: str, route: str, **more: Any) -> Any:  # n
         exits.stop(error.exit_code, [str(error)])
 
 
-def _path(config: "Config | Place") -> Path:
+def _path(config: "Config | DaemonPaths") -> Path:
     from agent.web import operator_socket
 
     return operator_socket.path_of(config.ledger, config.runtime)

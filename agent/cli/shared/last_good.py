@@ -12,7 +12,7 @@ from agent.config.problems import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
@@ -22,7 +22,7 @@ class Broken:
     """A file with mistakes, and the paths of its daemon's ledger and socket as far as the file says."""
 
     file: Path
-    place: "Place"
+    place: "DaemonPaths"
     mistakes: tuple[str, ...]
 
     def asked(self, route: str, query: daemon_socket.Query | None = None) -> Any:  # noqa: ANN401 - JSON
@@ -43,16 +43,16 @@ class Broken:
 
 def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
     """Return the configuration and the tuned strategies, or the broken file with its mistakes."""
-    from agent.config import market_place
+    from agent.config import daemon_paths
     from agent.simulator import climate_files
 
     try:
         return session.parse(path, climate_files.names())
     except ConfigError as error:
-        return Broken(path, market_place.of_file(path), tuple(str(problem) for problem in error.problems))
+        return Broken(path, daemon_paths.of_file(path), tuple(str(problem) for problem in error.problems))
 
 
-def place(config: Path) -> "Config | Place":
+def place(config: Path) -> "Config | DaemonPaths":
     """Return the configuration, or of a broken file its paths. A mistake elsewhere must not prevent a backup.
 
     Ends with every mistake if the broken file's ledger does not exist.

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.storage_port import Storage
 
 
-def place_of(config: "Config | Place") -> "Storage":
+def place_of(config: "Config | DaemonPaths") -> "Storage":
     """Return the place of the ledger's tables.
 
     Raises:
@@ -21,12 +21,12 @@ def place_of(config: "Config | Place") -> "Storage":
     return storage.of(config.ledger, config.ledger_server, session.ledger_password)
 
 
-def may_read(config: "Config | Place") -> bool:
+def may_read(config: "Config | DaemonPaths") -> bool:
     """Return whether we may read the ledger. A server answers that itself, when it is asked."""
     return config.ledger_server is not None or session.may_read(config.ledger)
 
 
-def is_missing(config: "Config | Place") -> bool:
+def is_missing(config: "Config | DaemonPaths") -> bool:
     """Return whether it is certain that there is no ledger. A server answers that itself, when it is asked."""
     return config.ledger_server is None and session.is_missing(config.ledger)
 

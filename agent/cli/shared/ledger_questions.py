@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.reader import Reader
 
@@ -65,7 +65,7 @@ def daemon(config: "Config", route: str, query: daemon_socket.Query | None = Non
     return None
 
 
-def ledger(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]") -> T:
+def ledger(config: "Config | DaemonPaths", question: "Callable[[Reader], Awaitable[T]]") -> T:
     """Return the result of a question on the ledger's file, or end with the ledger's message."""
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader

@@ -51,9 +51,9 @@ class NumberFacts:
 
 def of(tuned: "Tuned") -> Iterator[NumberFacts]:
     """Yield the facts of every number, in the order of the shipped file."""
-    from agent import tuning
+    from agent import strategy_files
 
-    shipped = tuning.load()[tuning.base(tuned)].params
+    shipped = strategy_files.load()[strategy_files.base(tuned)].params
     for key, field in type(tuned.params).model_fields.items():
         value, default = getattr(tuned.params, key), getattr(shipped, key)
         yield NumberFacts(key, as_written(value), _unit(key, field), _span(field), as_written(default))

@@ -44,11 +44,11 @@ def configuration(config: Path | None) -> Path:
 
 def of_path(name: str) -> "Tuned":
     """Return the strategy of a file, or end with 2 and every mistake in it."""
-    from agent import tuning
+    from agent import strategy_files
     from agent.config.problems import ConfigError
 
     try:
-        return tuning.of_file(Path(name))
+        return strategy_files.of_file(Path(name))
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
 
@@ -58,14 +58,14 @@ def known(config: Path | None, directory: Path | None) -> "Mapping[str, Tuned]":
 
     The folder is `directory`, or the one that the configuration names, if there is a configuration.
     """
-    from agent import tuning
+    from agent import strategy_files
     from agent.config.problems import ConfigError
 
     place = configuration(config)
     if directory is None and (config is not None or place.exists()):
         return session.read(place)[1]
     try:
-        return tuning.load(directory)
+        return strategy_files.load(directory)
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
 

@@ -77,17 +77,17 @@ def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]
     Raises:
         ConfigError: with every mistake in every file.
     """
-    from agent import tuning
+    from agent import strategy_files
     from agent.config import loading
 
     config = loading.load(
         path,
-        strategies=tuning.installed().keys(),
+        strategies=strategy_files.installed().keys(),
         climates=climates,
         runs_processes=_runs_processes,
         check_query=_check_query,
     )
-    return config, tuning.load(config.strategies)
+    return config, strategy_files.load(config.strategies)
 
 
 def _runs_processes(climate_name: str) -> bool:

@@ -15,7 +15,7 @@ def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
     """Return a strategy with these numbers changed, or end with the mistake and the known keys."""
     import pydantic
 
-    from agent import tuning
+    from agent import strategy_files
 
     if not pairs:
         return chosen
@@ -32,7 +32,7 @@ def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
     except pydantic.ValidationError as error:
         mistakes = [f"--set {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
         exits.stop(exits.BAD_INPUT, mistakes)
-    return replace(chosen, params=params, digest=tuning.digest(chosen.name, params))
+    return replace(chosen, params=params, digest=strategy_files.digest(chosen.name, params))
 
 
 def _value(text: str) -> object:

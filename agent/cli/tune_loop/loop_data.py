@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.lab import tune as search
 from agent.cli.lab.options import Options
-from agent.cli.shared import ask, last_good, own_strategies
+from agent.cli.shared import last_good, ledger_questions, own_strategies
 from agent.cli.tune_loop.loop import Loop, now, workload_of
 from agent.cli.tune_loop.step_records import plain
 
@@ -29,7 +29,7 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     asked = {**DEFAULTS, **loop.given}
     own = own_strategies.of_path(str(loop.file)) if loop.file.exists() else None
     if own is not None:
-        base = tuning.base(own)
+        base = strategy_files.base(own)
         if asked.setdefault("strategy", base) != base:
             raise ValueError(f"{loop.file} has numbers of {base}, not of {asked['strategy']}; leave --strategy out")
     asked.setdefault("strategy", "patient")
@@ -58,7 +58,7 @@ def _fetched(loop: Loop) -> Path:
     to = (loop.records.folder / "ledger.sqlite").absolute()
     to.parent.mkdir(parents=True, exist_ok=True)
     to.unlink(missing_ok=True)
-    ask.ledger(last_good.place(loop.config), lambda reader: reader.copy(to))
+    ledger_questions.ledger(last_good.place(loop.config), lambda reader: reader.copy(to))
     return to
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent import tuning
+from agent import strategy_files
 from agent.cli.tune_loop import candidate, loop_data, promotion, shadow_trial
 from agent.cli.tune_loop.loop import Loop, now
 
@@ -24,7 +24,7 @@ def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
     """
     if not loop.name or not set(loop.name) <= NAMED:
         raise ValueError(f"{loop.name!r} is no name for a strategy; write letters, digits, dots, dashes, underscores")
-    if loop.name in tuning.installed():
+    if loop.name in strategy_files.installed():
         raise ValueError(
             f"{loop.name} is a shipped strategy; name your own, and begin from it with --strategy {loop.name}"
         )

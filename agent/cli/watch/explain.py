@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, frontier, last_good, ledger_access, session
+from agent.cli.shared import completion, frontier, last_good, ledger_access, ledger_questions, session
 from agent.cli.watch import fleet
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def _shown(
     from agent.web.reading import views
 
     if workload is not None:
-        ask.name_of(settings, workload)
+        ledger_questions.name_of(settings, workload)
     # A person who may not read the ledger or lacks a key gets the daemon's last cycle.
-    answer = ask.daemon(settings, "/explain", query, first=not session.has_keys(settings))
+    answer = ledger_questions.daemon(settings, "/explain", query, first=not session.has_keys(settings))
     if answer is not None:
         return dict(answer)
     seen = preview(settings, tuned)
     has_none = ledger_access.is_missing(settings)
-    decided, weighed, beside = ([], [], []) if has_none else ask.ledger(settings, _last)
+    decided, weighed, beside = ([], [], []) if has_none else ledger_questions.ledger(settings, _last)
     return views.explained(seen, decided, weighed, workload, beside)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.shared import ask, exits, last_good, session
+from agent.cli.shared import exits, last_good, ledger_questions, session
 
 if TYPE_CHECKING:
     from agent.ledger.file.table_export import Exported, Opener
@@ -44,7 +44,7 @@ def export(
         _make(to)
         return await reader.export(names, to, suffix, opener)
 
-    files = ask.ledger(place, written)
+    files = ledger_questions.ledger(place, written)
     if as_json:
         session.print_json([{"table": one.table, "file": str(one.file), "rows": one.rows} for one in files])
         return

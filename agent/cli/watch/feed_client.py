@@ -14,7 +14,7 @@ from agent.domain.work.order import Order
 if TYPE_CHECKING:
     import aiohttp
 
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
 
 SILENCE_SECONDS = 25.0
@@ -113,7 +113,7 @@ class FeedClient:
         return aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(self._socket)), timeout=timeout)
 
 
-def of(place: "Config | Place") -> FeedClient:
+def of(place: "Config | DaemonPaths") -> FeedClient:
     """Return the client for the daemon of a configuration."""
     from agent.web import operator_socket
 

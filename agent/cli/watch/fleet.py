@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, session
+from agent.cli.shared import ledger_questions, session
 from agent.cli.watch import fleet_watch
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import TargetKind, Word
@@ -48,7 +48,7 @@ def fleet(
 def shown(file: Path) -> dict[str, Any]:
     """Return the fleet's document, or end with a message."""
     # The daemon knows more than its ledger: the right time, and the reasons why it may not pay.
-    return dict(ask.ask(file, "/fleet", _shown, first=True))
+    return dict(ledger_questions.ask(file, "/fleet", _shown, first=True))
 
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.ordering import order_sending
-from agent.cli.shared import ask, exits, session
+from agent.cli.shared import exits, ledger_questions, session
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def learned(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show what gpubid learned about pools, hosts, their owners, the market and rival bids."""
-    shown = ask.ask(config, "/learned", _learned)
+    shown = ledger_questions.ask(config, "/learned", _learned)
     if export is not None:
         _export(shown, export)
     if as_json:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, instants, last_good, ledger_access, session
+from agent.cli.shared import completion, exits, instants, last_good, ledger_access, ledger_questions, session
 from agent.cli.watch import export, moved_ledger
 
 if TYPE_CHECKING:
-    from agent.config.market_place import Place
+    from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.reader import Reader
@@ -100,8 +100,10 @@ def prices(
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(shown):
-        ask, floor = (str(money.per_hour(row[key])) if row[key] else "-" for key in ("ask", "floor"))
-        session.add(table, instants.shown(row["at"]), row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
+        ledger_questions, floor = (str(money.per_hour(row[key])) if row[key] else "-" for key in ("ask", "floor"))
+        session.add(
+            table, instants.shown(row["at"]), row["host_id"], f"{row['gpus']}x {row['gpu']}", ledger_questions, floor
+        )
     session.show(table)
 
 
@@ -117,7 +119,7 @@ def _refuse_unknown(file: Path, workload: str | None, kinds: Sequence[str], rows
             exits.stop(exits.BAD_INPUT, [problems.no_kind("--kind", kind, known)])
     read = last_good.read(file)
     if workload is not None and not rows and not isinstance(read, last_good.Broken):
-        ask.name_of(read[0], workload)
+        ledger_questions.name_of(read[0], workload)
 
 
 def _shown(
@@ -132,7 +134,7 @@ def _shown(
     async def rows(_: "Config", reader: "Reader") -> list[dict[str, Any]]:
         return view(await question(reader))
 
-    return list(ask.ask(config, route, rows, query))
+    return list(ledger_questions.ask(config, route, rows, query))
 
 
 @app.command()
@@ -157,7 +159,7 @@ def backup(
     file = to if folder is None else folder / copies.name(at)
     if file.exists():
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
-    ask.ledger(settings, lambda reader: reader.backup(file, at=at))
+    ledger_questions.ledger(settings, lambda reader: reader.backup(file, at=at))
     session.say(f"{settings.ledger} is backed up to {file}")
     logs = kept_log.folder_of(settings.ledger)
     if not session.is_missing(logs):
@@ -166,7 +168,7 @@ def backup(
         session.say(f"{old} is deleted: {keep} newer ones are kept")
 
 
-def _refuse_on_server(settings: "Config | Place") -> None:
+def _refuse_on_server(settings: "Config | DaemonPaths") -> None:
     """End if the tables are on a server: its own tools back it up and restore it."""
     if settings.ledger_server is not None:
         sentence = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"

@@ -1,6 +1,6 @@
 """`gpubid plan`: the decisions of the next cycle."""
 
-from agent.cli.shared import ask, last_good, session
+from agent.cli.shared import last_good, ledger_questions, session
 
 
 def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
@@ -14,7 +14,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
         shown = read.asked("/plan")
     else:
         # A person who may not read the ledger or lacks a key gets the decisions of the daemon's last cycle.
-        shown = ask.daemon(read[0], "/plan", first=not session.has_keys(read[0]))
+        shown = ledger_questions.daemon(read[0], "/plan", first=not session.has_keys(read[0]))
         shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:
         session.print_json(shown)

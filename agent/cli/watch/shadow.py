@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, session
+from agent.cli.shared import completion, ledger_questions, session
 
 if TYPE_CHECKING:
     from agent.ledger.reader import Reader
@@ -33,7 +33,7 @@ def shadows(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
     """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a message."""
     name = workload.partition("/")[0] if workload else None
     query = {"workload": name} if name else None
-    return ask.ask(config, "/shadow", lambda _, reader: _answer(reader, name), query, workload=workload)
+    return ledger_questions.ask(config, "/shadow", lambda _, reader: _answer(reader, name), query, workload=workload)
 
 
 async def _answer(reader: "Reader", workload: str | None) -> dict[str, Any]:

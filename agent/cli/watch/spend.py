@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, instants, session
+from agent.cli.shared import exits, instants, ledger_questions, session
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -79,7 +79,9 @@ def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
 
 def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Return a report."""
-    return dict(ask.ask(config, route, lambda settings, reader: _read(settings, reader, route, query), query))
+    return dict(
+        ledger_questions.ask(config, route, lambda settings, reader: _read(settings, reader, route, query), query)
+    )
 
 
 async def _read(settings: "Config", reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:

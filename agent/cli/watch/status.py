@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agent.cli.shared import ask, exits, session
+from agent.cli.shared import exits, ledger_questions, session
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -27,7 +27,7 @@ def status(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
 
 def shown(file: Path) -> dict[str, Any]:
     """Return the state of the whole fleet, or end with a message."""
-    return dict(ask.ask(file, "/status", _shown, first=True))
+    return dict(ledger_questions.ask(file, "/status", _shown, first=True))
 
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:

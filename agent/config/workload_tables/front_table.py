@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from agent.config.front import Format, Front
+from agent.config.front_settings import Format, Front
 from agent.config.toml_table import Table
 from agent.config.value_kinds import WORKLOAD_NAME, Line, Span, Whole, refused
 from agent.config.workload_tables.workload_table import WorkloadTable

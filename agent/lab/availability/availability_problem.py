@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from agent import tuning
+from agent import strategy_files
 from agent.config.problems import ConfigError, Problem
 from agent.decide.service import availability_dial
 from agent.decide.service.availability_dial import Law
@@ -263,7 +263,7 @@ class AvailabilityProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each of ours."""
         found = {name: self.params(name) for name in (*OURS, *LIVE, *self.numbers)}
-        return {name: tuning.digest("hedged", params) for name, params in found.items() if params is not None}
+        return {name: strategy_files.digest("hedged", params) for name, params in found.items() if params is not None}
 
 
 def _share(dollars: float, span: Span, setting: Setting) -> float:

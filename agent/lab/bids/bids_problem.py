@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Self
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.strategy import Params, Tuned
 from agent.domain.work.workload import Workload
 from agent.lab.bench import comparison
@@ -71,13 +71,13 @@ class BidsProblem:
 
     @cached_property
     def _tuned(self) -> dict[str, Tuned]:
-        shipped = tuning.load()
+        shipped = strategy_files.load()
         ours = {name: self._numbered(shipped, name, params) for name, params in self.numbers.items()}
         return shipped | ours | bid_baselines.tuned()
 
     def _numbered(self, shipped: Mapping[str, Tuned], name: str, params: Params) -> Tuned:
         of = next(each for each in OURS if type(shipped[each].params) is type(params))
-        return replace(shipped[of], name=name, params=params, digest=tuning.digest(of, params))
+        return replace(shipped[of], name=name, params=params, digest=strategy_files.digest(of, params))
 
     @property
     def _ours(self) -> tuple[str, ...]:

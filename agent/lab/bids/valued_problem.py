@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.strategy import Tuned
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.bids import bid_baselines, day, hindsight, running_day
@@ -118,13 +118,13 @@ class ValuedProblem:
 
     @cached_property
     def _shipped(self) -> Mapping[str, Tuned]:
-        return tuning.load()
+        return strategy_files.load()
 
 
 @functools.lru_cache(maxsize=4096)
 def _lived(setting: day.Setting, strategy: str) -> running_day.Lived:
     """Return a day's result. The days of a fixed rule are the same at every value."""
-    return day.Day(setting, strategy, tuning.load() | bid_baselines.tuned()).live()
+    return day.Day(setting, strategy, strategy_files.load() | bid_baselines.tuned()).live()
 
 
 @functools.lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.deadline import hazards
 from agent.decide.strategy import Params
 from agent.lab.bench import comparison, split
@@ -187,7 +187,11 @@ class DeadlineProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each strategy that has any."""
         found = {name: self.params(name) for name in self.strategies()}
-        return {name: tuning.digest(_of(name, params), params) for name, params in found.items() if params is not None}
+        return {
+            name: strategy_files.digest(_of(name, params), params)
+            for name, params in found.items()
+            if params is not None
+        }
 
 
 def _of(name: str, params: Params) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.deadline import regimes
 from agent.decide.strategy import Params
 from agent.lab.bench import blocks, comparison, split
@@ -164,7 +164,7 @@ class PoolsProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""
         numbers = {name: self.params(name) for name in (OURS, *self.numbers)}
-        return {name: tuning.digest(OURS, params) for name, params in numbers.items() if params is not None}
+        return {name: strategy_files.digest(OURS, params) for name, params in numbers.items() if params is not None}
 
 
 def _score(run: tick_engine.Run, case: JobCase) -> Score:

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Tuned
 from agent.domain.record.account import HOUR
@@ -161,12 +161,12 @@ class RecordedProblem:
 
     @cached_property
     def _tuned(self) -> dict[str, Tuned]:
-        shipped = {name: one for name, one in tuning.load().items() if name in OURS}
+        shipped = {name: one for name, one in strategy_files.load().items() if name in OURS}
         return shipped | {name: self._numbered(shipped, name, params) for name, params in self.numbers.items()}
 
     def _numbered(self, shipped: Mapping[str, Tuned], name: str, params: Params) -> Tuned:
         of = next(each for each, one in shipped.items() if type(one.params) is type(params))
-        return replace(shipped[of], name=name, params=params, digest=tuning.digest(of, params))
+        return replace(shipped[of], name=name, params=params, digest=strategy_files.digest(of, params))
 
 
 def _caps(caps: Limits) -> list[str]:

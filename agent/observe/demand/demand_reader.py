@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from agent import beside_tasks
+from agent import background_tasks
 from agent.clock import Clock
 from agent.decide.facts import Alert
 from agent.decide.operators.notices import Notice
@@ -66,11 +66,11 @@ class DemandReader:
 
     async def settle(self) -> None:
         """Wait for the questions under way."""
-        await beside_tasks.settle(self._running)
+        await background_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every question."""
-        await beside_tasks.end(self._running)
+        await background_tasks.end(self._running)
 
     def alerts(self) -> tuple[Alert, ...]:
         """Return an alert for each demand that has had no answer for long."""

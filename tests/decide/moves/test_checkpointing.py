@@ -16,7 +16,7 @@ from agent.decide.moves import checkpointing
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.tuning import load
+from agent.strategy_files import load
 from tests.support import builders
 
 

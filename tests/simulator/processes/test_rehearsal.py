@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import tuning
+from agent import strategy_files
 from agent.app import App
 from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.config import loading
@@ -29,7 +29,7 @@ async def test_a_rehearsal_runs_the_workloads_command_and_ends_it(tmp_path: Path
     code = "import os, sys\nopen(sys.argv[2], 'w').write(os.environ['SIM_SPEED'])\nimport time\ntime.sleep(3600)"
     command = shlex.join(counter.python(code, mark, str(ran)))
     (tmp_path / "agent.toml").write_text(f"{LIVE.format(url='http://127.0.0.1:1')}command = '''{command}'''\n")
-    config = loading.load(tmp_path / "agent.toml", strategies=tuning.installed().keys())
+    config = loading.load(tmp_path / "agent.toml", strategies=strategy_files.installed().keys())
 
     def look(_app: App, _done: Pass) -> None:
         if ran.exists() and ran.read_text():
@@ -37,7 +37,7 @@ async def test_a_rehearsal_runs_the_workloads_command_and_ends_it(tmp_path: Path
 
     scene = Scene("real_processes", 2.0, 1, speed=20.0, on_pass=look)
     with pytest.raises(SeenError):
-        await rehearse(config, tuning.load(config.strategies), scene)
+        await rehearse(config, strategy_files.load(config.strategies), scene)
     assert ran.read_text() == "20"
     assert counter.alive(mark) == []
 
@@ -71,6 +71,6 @@ async def test_a_signal_ends_a_rehearsal_and_leaves_no_process_and_no_folder(
 )
 async def test_a_speed_that_cannot_be_is_refused(tmp_path: Path, climate: str, speed: float, part: str) -> None:
     (tmp_path / "agent.toml").write_text(LIVE.format(url="http://127.0.0.1:1"))
-    config = loading.load(tmp_path / "agent.toml", strategies=tuning.installed().keys())
+    config = loading.load(tmp_path / "agent.toml", strategies=strategy_files.installed().keys())
     with pytest.raises(ClimateError, match=part):
-        await rehearse(config, tuning.load(config.strategies), Scene(climate, 1.0, 1, speed=speed))
+        await rehearse(config, strategy_files.load(config.strategies), Scene(climate, 1.0, 1, speed=speed))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 
-from agent import tuning
+from agent import strategy_files
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.lab.bench.comparison import Score
@@ -44,7 +44,7 @@ class AuctionsProblem:
 
     @cached_property
     def _tuned(self) -> dict[str, Tuned]:
-        return tuning.load() | limit_rules.tuned()
+        return strategy_files.load() | limit_rules.tuned()
 
     def cases(self) -> Sequence[Seeded]:
         """Return every day, the climates of one seed together."""
@@ -127,7 +127,7 @@ class AuctionsProblem:
 @functools.lru_cache(maxsize=4096)
 def _lived(setting: Setting, strategy: str) -> running_day.Lived:
     """Return a day's result. The days of a fixed rule are the same at every value."""
-    return AuctionDay(setting, strategy, tuning.load() | limit_rules.tuned()).live()
+    return AuctionDay(setting, strategy, strategy_files.load() | limit_rules.tuned()).live()
 
 
 @functools.lru_cache(maxsize=4096)
