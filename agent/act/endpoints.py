@@ -13,7 +13,10 @@ CHANGED = EventKind.ENDPOINTS_CHANGED
 
 
 def of(fleet: Fleet) -> Mapping[Slot, str]:
-    """Return the addresses of useful leases on their workload's ports: "8000/tcp=1.2.3.4:41234", space between."""
+    """Return by slot the addresses of useful leases on their workload's ports, separated by spaces.
+
+    An address has the form "8000/tcp=1.2.3.4:41234".
+    """
     found: dict[Slot, str] = {}
     for lease in fleet.leases:
         work = fleet.workload(lease.slot.workload)

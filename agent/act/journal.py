@@ -315,7 +315,7 @@ class Journal:
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
-                _let_rest(tx, decision, now)
+                _record_cooldowns(tx, decision, now)
             happened = intents.event_of(outcome.kind, intent, decision, outcome.lease.host_id, now)
             tx.append_event(replace(happened, lease_id=outcome.lease.lease_id))  # the intent of a rent names none
         crashpoint.reached("resolved", intent.kind.value)
@@ -382,7 +382,7 @@ def _leave(tx: Transaction, decision: Release, lease: Lease, now: datetime) -> N
         tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
 
 
-def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
+def _record_cooldowns(tx: Transaction, decision: Decision, now: datetime) -> None:
     """Begin and end the cooldowns that follow from a confirmed write, and remember a confirmed start."""
     for place in cooldowns_after_writes.ended_tallies(decision):
         tx.lift_expiring(place)

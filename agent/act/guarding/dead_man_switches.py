@@ -17,26 +17,26 @@ from agent.ledger.memory import Recollection
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Where the guard of one slot looks for signs of life, and how long it waits for one; None: for ever."""
+    """Where the guard of one slot looks for signs of life, and how long it waits for one. None means without end."""
 
     slot: Slot
     place: Bucket
     folder: str
     after: timedelta | None
     ending: str = "stops"
-    """The guard's action on its instance then, in a word."""
+    """The guard's action on its instance after that wait, as a verb."""
     markets: frozenset[str] = frozenset()
     """The markets of the leases that read the signs."""
     is_guess: bool = False
-    """Whether only leases are known to read there whose run is unknown: then nobody knows that any of them does."""
+    """Whether every lease that may read there has an unknown run, so that perhaps none of them does."""
 
     @property
     def key(self) -> tuple[Bucket, str]:
-        """Where its signs are: two leases of a slot read the same ones."""
+        """The place of its signs. Two leases of a slot read the same signs."""
         return self.place, self.folder
 
     def refusal(self, known: Mapping[str, Refusal]) -> Refusal | None:
-        """Return the refusal of our key by every one of its markets, the shortest; None while one takes the key."""
+        """Return the shortest refusal if all of its markets refuse our key, else None."""
         known_markets = [known[market] for market in self.markets if market in known]
         return (
             min(known_markets, key=lambda each: each.lasts)

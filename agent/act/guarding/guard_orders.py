@@ -109,7 +109,7 @@ class GuardOrders:
         for folder, mine in leases.items():
             ids = [GuardOrder(lease, order) for lease, order in asked.items() if lease in mine]
             if ids and folder in self._reading and folder in self._running:
-                # The order that it reads is replaced now.
+                # The running request reads an order that is replaced now.
                 self._running.pop(folder).cancel()
             if folder not in self._running:
                 self._keep(folder, ids[0] if ids else None)

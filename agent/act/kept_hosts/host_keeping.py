@@ -1,11 +1,11 @@
 """An instance whose task is done goes on with another slot: the ledger first, then a note to its guard.
 
 Invariants:
-1. One transaction ends the old lease, opens the new one and settles the order: at no time two leases have the instance,
-   and no crash leaves it without one.
-2. The note is written after that, once, and never over another one. Where nobody knows whether the bucket has it, the
-   guard's first beat shows that it was read. Without a beat the lease is released (`untaken_task.py`).
-3. Nothing is asked of the market, which goes on billing the same instance at the same price.
+1. One transaction ends the old lease, opens the new one and settles the order. So the instance never has two leases,
+   and a crash never leaves it without one.
+2. The note is written after that, once, and never over another one. If the answer of the bucket was lost, the guard's
+   first beat shows that the guard read the note. Without a beat the lease is released (`untaken_task.py`).
+3. The market is asked for nothing. It goes on billing the same instance at the same price.
 """
 
 import json

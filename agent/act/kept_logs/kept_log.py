@@ -2,8 +2,8 @@
 
 Invariants:
 1. A file is replaced whole. Its first line is its header as JSON; the lines of the container follow.
-2. A log that could not be read replaces none that was.
-3. Past a bound the files with the oldest output are deleted: of one lease, in number, and in bytes.
+2. A log that could not be read never replaces one that was read.
+3. Three bounds hold: files of one lease, files, and bytes. Past a bound the files with the oldest output are deleted.
 """
 
 import contextlib

@@ -3,9 +3,9 @@
 Invariants:
 1. Nothing waits for a log: no cycle, no release, no kill, no hard cap.
 2. At most `MOST_AT_ONCE` logs are read at a time, `MOST_IN_HOUR` in any hour, and `MOST_TRIES` for one moment.
-3. A log that cannot be had is said so in its header and in our log. It is no error of the cycle. A market that keeps no
-   logs is not asked.
-4. What a lease has lost is derived again in every cycle from the ledger; the kept files say what is done.
+3. If a log cannot be read, its header and our log say so. That is no error of the cycle. A market that keeps no logs is
+   not asked.
+4. The losses of a lease are derived again in every cycle from the ledger; the kept files show which logs were read.
 5. No key of ours is kept: whatever this process has read as a key is removed.
 """
 
@@ -39,9 +39,12 @@ READ_SECONDS = 30.0
 CLOSE_SECONDS = 1.0
 LINES = 1_000
 REFRESH = timedelta(minutes=30)
-"""A long run's log is read so often, in case its host takes the last one along. It uses half of the hour's requests."""
+"""The time between two readings of a long run's log: a host that vanishes takes the unread lines along.
+
+These readings use at most half of an hour's requests.
+"""
 JUST_BEFORE = timedelta(seconds=10)
-"""A log that was read so shortly before a release counts as its last one."""
+"""A log that was read at most this long before a release counts as its last one."""
 
 
 class Outside(Protocol):

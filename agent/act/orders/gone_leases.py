@@ -1,6 +1,6 @@
-"""A person's word that nothing is left of an instance: which leases it is about.
+"""The leases that end when a person says that nothing is left of an instance.
 
-Beside a lease that is being released its slot may run on another one. The word is never about that one.
+While a lease is being released, its slot may already run on another lease. The person never means that other lease.
 """
 
 from collections.abc import Iterable

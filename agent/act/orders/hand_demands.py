@@ -10,7 +10,7 @@ from agent.domain.work.workload import Workload
 
 
 def of(order: Order, workloads: Iterable[Workload], now: datetime) -> tuple[str, HandDemand]:
-    """Return what an order means, in words and as what is recorded; one without slots ends the demand before.
+    """Return the meaning of an order as a sentence and as a record; an order without slots ends the earlier demand.
 
     Raises:
         OrderError: its target has no demand, or its number or its time is missing or out of range.

@@ -1,7 +1,7 @@
 """Records an event when a window of a workload opens or closes.
 
 Invariants:
-1. What was recorded last is in the ledger: a restart repeats no event, and finds a change that it missed (rule 19).
+1. The ledger has the last recorded state, so a restart repeats no event and finds a change that it missed (rule 19).
 2. While the clock is doubted nothing opens or closes (rule 14).
 """
 
@@ -24,7 +24,7 @@ _KINDS = (EventKind.WINDOW_CLOSED, EventKind.WINDOW_OPENED)
 
 
 class WindowLog:
-    """Whether the windows of each workload were open when that was recorded last."""
+    """The last recorded state of each workload's windows: open or closed."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Record in `ledger`."""
@@ -32,7 +32,7 @@ class WindowLog:
         self._was_open: dict[str, bool] = {}
 
     async def keep(self, fleet: Fleet) -> None:
-        """Record what has changed. A ledger that cannot be written now has it from a later cycle."""
+        """Record the changes. If the ledger cannot be written now, a later cycle records them."""
         if fleet.is_clock_doubted or not fleet.windows:
             return
         try:

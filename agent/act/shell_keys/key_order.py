@@ -2,9 +2,10 @@
 
 Invariants:
 1. *Recorded* and *sent* are durable before the request leaves. A ledger that cannot be written sends nothing.
-2. Only the market's positive word confirms. Anything else but a proof of refusal leaves doubt until the next listing;
-   whether the key is there shows only a reading of the instance's keys.
-3. It goes beside the cycles: no turn waits for it. Just before it is sent it asks again whether it may be.
+2. Only the market's positive word confirms. Anything else but a proof of refusal leaves doubt until the next listing.
+   Only a reading of the instance's keys shows whether the key is there.
+3. The order runs beside the cycles: no cycle waits for it. Just before the request leaves, the order asks once more
+   whether it may be sent.
 4. A request is ended after `ORDER_SECONDS`.
 """
 

@@ -3,11 +3,11 @@
 Invariants:
 1. No cycle and no order of a person waits for a reading or a registration. At most `MOST_AT_ONCE` readings run; each
    instance is read once its run begins, after each registration, and every `EVERY`.
-2. At most `MOST_ORDERS` keys are registered at a time, one an instance, and after tries that did not help it waits ever
-   longer.
+2. At most `MOST_ORDERS` keys are registered at a time, one for each instance. After each try that did not help, the
+   wait before the next one is longer.
 3. Nothing is written to an instance that is not proven to be ours (rule 18), for another account (rule 5), where the
    market may not spend, beside a second daemon, or under a kill. This is asked again just before a key is sent.
-4. The ledger has since when the market shows all keys in the present run; an unchanged world writes nothing.
+4. The ledger has the time since when the market shows all keys in the present run. An unchanged world writes nothing.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ AGAIN_SECONDS = 60.0
 """The wait after a try that did not help; it doubles with each, up to `EVERY`."""
 
 _Wanted = Mapping[str, tuple[Lease, tuple[str, ...]]]
-"""Leases whose instances should have keys, with these keys, by their ids."""
+"""By lease id, each lease whose instance should have keys, and these keys."""
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
