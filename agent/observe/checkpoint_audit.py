@@ -36,7 +36,7 @@ log = structlog.get_logger("gpubid.audit")
 EVERY_SECONDS = 300.0
 AUDIT_SECONDS = 120.0
 LOGGED_EVERY_SECONDS = 3600.0
-"""So often the log repeats why the bucket of a lease could not be compared; another reason is logged at once."""
+"""How often the log repeats why the bucket of a lease could not be compared; a new reason is logged at once."""
 MOST_AT_ONCE = 2
 MOST_OBJECTS = 50_000
 MOST_EARLIER = 16

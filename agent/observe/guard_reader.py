@@ -262,7 +262,7 @@ async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | N
 
 
 def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:
-    """Return when a beat was new; None if the first report has it, since its age is not known."""
+    """Return when a beat was new; None for the beat of the first report, since its age is not known."""
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now

@@ -2,7 +2,7 @@
 
 Invariants:
 1. Only reading is cut short; a write that has begun is resolved or left in doubt as ever.
-2. While an order waits for its turn no cycle reads on, and none that had its turn before the order begins to read.
+2. While an order waits for its turn, no cycle goes on reading, and no cycle begins to read.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class InterruptibleReading:
         """Interrupt the reading of cycles while an order waits in this block for its turn."""
         self._waiting += 1
         try:
-            # One that has expired already ends the reading, and refuses a second end.
+            # A deadline that has expired already ends the reading, and refuses a second end.
             if self._patience is not None and not self._patience.expired():
                 self._patience.reschedule(asyncio.get_running_loop().time())
             yield

@@ -9,7 +9,7 @@ from agent.markets import port
 
 
 async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]:
-    """Return a complete listing. At a start its own Date sets the clock while no account has given the time.
+    """Return a complete listing. Until an account has given the time after a start, the listing's Date sets the clock.
 
     Nothing is metered before a listing: by the clock of a machine that is a day ahead, it would bill a day.
 

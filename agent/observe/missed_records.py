@@ -7,7 +7,7 @@ from agent.domain.record.lease import Lease
 from agent.observe.poller import Poller
 
 DARK = timedelta(seconds=90)
-"""Two listings further apart than this leave a time without any."""
+"""Two listings further apart than this leave a gap, for which the market's own record is read."""
 MOST = timedelta(days=7)
 """How far back the record is read: markets keep it for days."""
 

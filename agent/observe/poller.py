@@ -44,7 +44,7 @@ RECALLS = 3
 SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
 SURVEY_OF_DEAR_EVERY = 900.0
-"""Seconds between such searches for a workload that pays for on-demand: at most 1,152 rows a day for each."""
+"""Seconds between such searches for a workload that pays for on-demand capacity: at most 1,152 rows a day for each."""
 LOOKS_AT_ONCE = 16
 """Instances asked for by id in one cycle to see their labels: after an upgrade every lease needs one request."""
 ROWS = 16
@@ -201,7 +201,7 @@ class Poller:
 
     @property
     def refusal(self) -> Refusal | None:
-        """The refusal of our key, if that was the answer to the last listing; a market that is away refuses nothing."""
+        """The refusal of our key, if the last listing was answered by one. A market that is away refuses nothing."""
         if self._refused_since is None:
             return None
         lasts = timedelta(seconds=self._clock.monotonic() - self._refused_since)

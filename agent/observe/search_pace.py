@@ -1,8 +1,8 @@
 """When the offers of one market are searched again for a workload: at once for a new choice, then ever more rarely.
 
 Invariants:
-1. Only another choice, or a bar on rents that ends, brings a search before its time; a bar that begins does not.
-2. Bars that end again and again bring one early search in `EARLY_EVERY` at most, and do not end the back-off.
+1. Only a new choice, or the end of a bar on rents, starts a search early. The beginning of a bar does not.
+2. Bars that end again and again start at most one early search in `EARLY_EVERY`, and do not end the back-off.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ EARLY_EVERY = 60.0
 
 @dataclass(slots=True)
 class _Asked:
-    """The last search and the last early one for a choice, and the bars on rents since the last."""
+    """The last search and the last early search for a choice, and the bars on rents since the last search."""
 
     key: tuple[str, ...]
     at: float

@@ -125,9 +125,9 @@ def _absence_facts(
 
 
 def _never_seen(fleet: Fleet, view: MarketView, lease: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
-    """Return the end as never ours of a lease whose id only a reply named.
+    """Return the end, as never ours, of a lease whose id only a reply named.
 
-    It may have been ours, so it counts as if listed.
+    The instance may have been ours, so the lease is metered as if a listing had shown it.
     """
     gone = _gone(fleet, view, lease, between, fleet.now)
     return ownership.disowned(

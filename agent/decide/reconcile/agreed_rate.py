@@ -258,7 +258,7 @@ def _is_fall(lease: Lease, rate: UsdPerHour) -> bool:
 
 def _is_plausible(lease: Lease, row: Instance) -> bool:
     if lease.bid_limit is not None:
-        # No winner pays more than its limit. One that was just lowered counts from the next auction on.
+        # No winner pays more than its limit. A limit that was just lowered counts from the next auction on.
         return row.gpu_rate <= max(lease.gpu_rate, lease.bid_limit + readback.PRICE_STEP)
     return not _is_fall(lease, row.gpu_rate) and row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
 
@@ -276,7 +276,7 @@ def _is_far_rise(lease: Lease, rate: UsdPerHour) -> bool:
 
 
 def _is_still_doubted(lease: Lease, rate: UsdPerHour) -> bool:
-    """Return whether a listed rate belongs to the present doubt, as any other fall, or any other rise too far, does."""
+    """Return whether a listed rate belongs to the present doubt: both rates fell, or both rose too far."""
     was = lease.doubted_rate
     if was is None or was == rate:
         return was is not None

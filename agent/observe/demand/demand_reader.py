@@ -31,7 +31,7 @@ DemandReports = Mapping[str, DemandReport]
 LASTING = timedelta(minutes=10)
 """A demand without an answer for longer than this raises an alert."""
 GAP = 3
-"""After so many times `every` without an answer, earlier answers count as interrupted."""
+"""After this many multiples of `every` without an answer, the series of earlier answers counts as interrupted."""
 LEAST_GAP = timedelta(minutes=2)
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]

@@ -17,7 +17,7 @@ DEADLINE_SECONDS = 10.0
 MOST_BYTES = 1 << 16
 _OK = 200
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
-"""All that a program gets of our environment: none of our credentials."""
+"""The variables of our environment that a program gets. None of them is a credential."""
 
 
 class DemandUnknownError(Exception):

@@ -66,7 +66,10 @@ def is_stop_awaited(fleet: Fleet, lease: Lease) -> bool:
 
 
 def is_judged_later(fleet: Fleet, lease: Lease, doubted: Suspicion) -> bool:
-    """Return whether such a stop, first listed when `doubted` began, waits: its market does not explain it either."""
+    """Return whether the verdict on such a stop waits, since its market does not explain it either.
+
+    The stop was first listed when `doubted` began.
+    """
     view, row = fleet.markets.get(lease.market), _row(fleet, lease)
     if (
         view is None

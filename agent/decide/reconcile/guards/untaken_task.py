@@ -17,7 +17,7 @@ TAKES_WITHIN = timedelta(minutes=5)
 
 
 def release_reason(fleet: Fleet, lease: Lease) -> Reason | None:
-    """Return why a lease is released whose guard did not go on with its slot, or None."""
+    """Return why a lease is released because its guard never began the slot's task, or None."""
     if not lease.is_reassigned or lease.state is not LeaseState.RUNNING or lease.lease_id in fleet.guard_figures:
         return None
     report = fleet.guard_reports.get(lease.intent_id)

@@ -10,7 +10,7 @@ from agent.domain.record.lease import Lease
 
 
 def of(lease: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
-    """Return the cooldown of a host that lost or never started a lease, or None."""
+    """Return the cooldown of the host on which a lease was lost or never started, or None."""
     if has_failed:
         return cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:

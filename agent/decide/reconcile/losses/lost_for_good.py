@@ -20,7 +20,7 @@ def releases(fleet: Fleet) -> Iterator[Release]:
 
 
 def _reason(fleet: Fleet, lease: Lease) -> Reason | None:
-    """Return why a lost lease is released; None if its market keeps its disk, or may still have the only checkpoint."""
+    """Return why a lost lease is released, or None if its market keeps its disk or may have its only checkpoint."""
     is_lost = lease.interrupted_by is not None and lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE}
     if not is_lost or not fleet.is_seen(lease) or fleet.rules_of(lease.market).survives is not Survives.NOTHING:
         return None
