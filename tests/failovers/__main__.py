@@ -1,7 +1,7 @@
 """`python -m tests.failovers`: strike so many leaders; 1 if anything was ordered, leased or charged wrongly.
 
-Each round has a new market, server and fleet, which are judged at its end. Finished rounds are kept by the committed
-tree and the way, so a broken run goes on.
+Each round has a new market, server and fleet, which are judged at its end. Finished rounds are kept by what was
+committed and by the way (`kept.py`), so a broken run goes on.
 
 1. `--way killed`: a round plays every kind of write once; four rounds play every step of the journal with every kind.
 2. The other ways strike a leader under load, at moments drawn from the number of the round.
@@ -9,69 +9,86 @@ tree and the way, so a broken run goes on.
 
 import argparse
 import asyncio
-import json
 import random
 import statistics
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from tests.failovers import stages
-from tests.failovers.rig import ROUNDS, Unprovoked, rig
-from tests.support import committed, engines, network
+from tests.failovers import kept, stages
+from tests.failovers.rig import ROUNDS, Rig, Unprovoked, rig
+from tests.support import engines, network
 
-KEPT = Path.home() / ".cache/gpubid/failovers"
-ROOT = Path(__file__).parents[2]
 KILLED = "killed"
 BLOWS = 5
 """Of one round of the other ways."""
 
 
-async def kill(number: int) -> dict[str, Any]:
-    """Play one round of leaders that are killed, and return its gaps and its mistakes.
+Round = dict[str, Any]
+"""The gaps in seconds, the mistakes as sentences, and counts.
 
-    `alone` counts the leaders that died before another stood by; `unprovoked` is a case that the market did not allow.
-    """
-    played: dict[str, Any] = {"gaps": [], "alone": 0, "wrong": [], "unprovoked": []}
+`alone` leaders died before another stood by, `kept` led on, `writing` had a write on its way or unsettled at the blow,
+and `unjournaled` pauses and releases went on without the ledger. `unprovoked` is a case that the market did not allow.
+"""
+
+
+async def kill(number: int) -> tuple[Round, dict[str, Any]]:
+    """Play one round of leaders that are killed. Return it and its evidence."""
+    played: Round = {"gaps": [], "alone": 0, "wrong": [], "unprovoked": []}
+
+    async def die(made: Rig) -> None:
+        for step, kind in ROUNDS[number % len(ROUNDS)]:
+            try:
+                gap = await made.fail(step, kind)
+            except Unprovoked as error:
+                played["unprovoked"].append(str(error))
+                return
+            played["gaps"] += [] if gap is None else [gap]
+            played["alone"] += gap is None
+            print(f"round {number}: {step}:{kind}, gap {'-' if gap is None else f'{gap:.2f} s'}", flush=True)
+
     with engines.serving() as url, tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
         async with rig(Path(place), url, seed=number + 1) as made:
-            for step, kind in ROUNDS[number % len(ROUNDS)]:
-                try:
-                    gap = await made.fail(step, kind)
-                except Unprovoked as error:
-                    played["unprovoked"].append(str(error))
-                    break
-                played["gaps"] += [] if gap is None else [gap]
-                played["alone"] += gap is None
-                print(f"round {number}: {step}:{kind}, gap {'-' if gap is None else f'{gap:.2f} s'}", flush=True)
-            played["wrong"] = await made.end()
+            evidence = await judged(made, played, die)
     print(f"round {number}: {played['wrong'] or 'right'}", *played["unprovoked"], flush=True)
-    return played
+    return played, evidence
 
 
-async def play(way: str, number: int) -> dict[str, Any]:
-    """Play one round of another way, and return its gaps and its mistakes.
-
-    `kept` counts the leaders that led on, `writing` those that had a write on its way or unsettled at the blow.
-    """
-    played: dict[str, Any] = {"gaps": [], "kept": 0, "writing": 0, "wrong": []}
-    chance = random.Random(number)
+async def play(way: str, number: int) -> tuple[Round, dict[str, Any]]:
+    """Play one round of another way. Return it and its evidence."""
+    played: Round = {"gaps": [], "kept": 0, "writing": 0, "wrong": []}
     with tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
         async with stages.WAYS[way](Path(place), number) as (made, once):
-            for _ in range(BLOWS):
-                passed = await once(chance)
-                gap = passed.gap_seconds
-                played["gaps"] += [] if gap is None else [gap]
-                played["kept"] += gap is None
-                played["writing"] += passed.writing > 0
-                played["wrong"] += passed.wrong
-                told = "leads on" if gap is None else f"gap {gap:.2f} s"
-                print(f"round {number}: {passed.kind} with {passed.writing} open, {told}", flush=True)
-            played["wrong"] += await made.end()
+            evidence = await judged(made, played, lambda _: strike(played, number, once))
             played["unjournaled"] = len(made.unjournaled)
     print(f"round {number}: {played['wrong'] or 'right'}", flush=True)
-    return played
+    return played, evidence
+
+
+async def strike(played: Round, number: int, once: stages.Once) -> None:
+    """Strike the leaders of a round, one after another."""
+    chance = random.Random(number)
+    for _ in range(BLOWS):
+        passed = await once(chance)
+        gap = passed.gap_seconds
+        played["gaps"] += [] if gap is None else [gap]
+        played["kept"] += gap is None
+        played["writing"] += passed.writing > 0
+        played["wrong"] += passed.wrong
+        told = "leads on" if gap is None else f"gap {gap:.2f} s"
+        print(f"round {number}: {passed.kind} with {passed.writing} open, {told}", flush=True)
+
+
+async def judged(made: Rig, played: Round, blows: Callable[[Rig], Awaitable[None]]) -> dict[str, Any]:
+    """Await the blows and judge the round. A round that breaks off is wrong. Return the evidence."""
+    try:
+        await blows(made)
+        played["wrong"] += await made.end()
+    except (AssertionError, TimeoutError) as error:
+        played["wrong"].append(f"broke off: {type(error).__name__}: {str(error)[:2000]}")
+    return await made.evidence()
 
 
 def told(rounds: list[dict[str, Any]]) -> list[str]:
@@ -100,15 +117,14 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.way == "cut" and not network.is_allowed():
         parser.error("--way cut makes network namespaces with `ip`: run it as root on Linux")
-    name = committed.digest(ROOT)
-    file = KEPT / f"{name}-{asked.way}.json"
-    rounds: list[dict[str, Any]] = json.loads(file.read_text()) if name and file.exists() else []
+    place = kept.file(asked.way)
+    rounds = kept.rounds(place)
     while sum(len(each["gaps"]) + each.get("kept", 0) for each in rounds) < asked.runs:
         number = len(rounds)
-        rounds.append(asyncio.run(kill(number) if asked.way == KILLED else play(asked.way, number)))
-        if name:
-            KEPT.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(rounds))
+        played, evidence = asyncio.run(kill(number) if asked.way == KILLED else play(asked.way, number))
+        rounds.append(played)
+        if kept.file(asked.way) == place:
+            kept.keep(place, rounds, evidence)
     lines = told(rounds)
     print("\n".join(lines))
     return 1 if len(lines) > 1 else 0

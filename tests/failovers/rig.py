@@ -45,6 +45,14 @@ SERVER_ERRORS = 500
 WAITS = "wait for it to resume"
 """A part of the reason why a slot is paused whose host was taken by a rival."""
 
+TABLES = {
+    "intents": "SELECT to_jsonb(intents) FROM intents ORDER BY recorded_at",
+    "leases": "SELECT to_jsonb(leases) FROM leases ORDER BY opened_at",
+    "spend": "SELECT to_jsonb(spend) FROM spend",
+    "events": "SELECT to_jsonb(events) FROM events ORDER BY event_id",
+}
+"""The rows of the ledger that are evidence."""
+
 
 class Unprovoked(AssertionError):
     """The market gave the leader no reason for the write at which it was to die."""
@@ -64,6 +72,10 @@ class Rig:
         """What the ledger may have more than the market, for GPUs that stopped while nobody led."""
         self.unjournaled: list[history.Ordered] = []
         """The pauses and releases that went on without the ledger."""
+        self.blows: list[dict[str, Any]] = []
+        """The market's time of each blow, and what was done."""
+        self.logs: list[dict[str, Any]] = []
+        """What each daemon wrote, by the number of its box."""
         self._calls: dict[tuple[float, str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
@@ -103,6 +115,7 @@ class Rig:
         try:
             code = await doomed.ended()
             died = time.monotonic()
+            await self.blown(f"{step}:{kind}")
             assert code == -signal.SIGKILL, doomed.err[-20:]
         except TimeoutError:
             slots = json.dumps((await self.fleet())["slots"])
@@ -111,6 +124,17 @@ class Rig:
             provoking.cancel()
             await asyncio.gather(provoking, return_exceptions=True)
         return died
+
+    async def blown(self, what: str) -> None:
+        """Write down that a leader was struck just now."""
+        self.blows.append({"now": (await self.pair.market.truth())["now"], "what": what})
+
+    async def evidence(self) -> dict[str, Any]:
+        """Return the market's truth and log, the rows of the ledger, and what the daemons wrote."""
+        tables = {name: [row for (row,) in self._rows(query)] for name, query in TABLES.items()}
+        running = [{"box": number, "lines": self.daemons[number].err} for number in self._open]
+        truth = await self.pair.market.truth()
+        return {"truth": truth, "tables": tables, "blows": self.blows, "logs": self.logs + running}
 
     async def end(self) -> list[str]:
         """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""
@@ -209,6 +233,7 @@ class Rig:
         if daemon.process.returncode is None:
             await daemon.stop()
         await self._open.pop(number).aclose()
+        self.logs.append({"box": number, "lines": daemon.err})
         # A pause may go on without the ledger, and a release that fails becomes one. A last line may be plain text.
         logged = [json.loads(line) for line in daemon.err if line.startswith("{")]
         self.unjournaled += [

@@ -147,6 +147,7 @@ async def _under_load(made: Rig, chance: Random) -> AsyncIterator[Blow]:
         await asyncio.sleep(chance.uniform(0.0, MOST_OPEN_SECONDS))
         writing = made.open_intents()
         charged = await _charged(made)
+        await made.blown(kind)
         yield Blow(made.daemons[made.leader], standby, kind, writing, epoch, time.monotonic(), rates, charged)
     finally:
         provoking.cancel()
