@@ -15,6 +15,8 @@ BELOW = 32_768
 """The kernel's range begins here, unless the machine is set otherwise."""
 WORKERS = 20
 """Workers with ports of their own."""
+APART = 61
+"""Ports between the first ones of two runs that were started together."""
 KERNEL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -38,8 +40,8 @@ def free() -> int:
 
 def _found() -> Iterator[int]:
     mine = share(int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")), below_kernel())
-    # Another run on this machine has the same workers: it begins elsewhere.
-    first = os.getpid() % len(mine)
+    # Another run on this machine has the same workers: it begins elsewhere, also if it was started just after this one.
+    first = os.getpid() * APART % len(mine)
     for port in itertools.chain(mine[first:], mine[:first]):
         try:
             socket.create_server(("127.0.0.1", port)).close()
