@@ -49,6 +49,23 @@ async def test_truth_tells_everything(market: Market) -> None:
     assert truth["search_rows"] > 0
 
 
+async def test_turns_tell_when_each_rate_began_and_add_up_to_the_charges(market: Market) -> None:
+    offer = await market.cheapest()
+    made = await market.rented(offer["id"], round(offer["min_bid"] * 1.3, 4))
+    await market.running(made)
+    await market.advance(600.0)
+    await market.call("PUT", f"/instances/{made}/", {"state": "stopped"})
+    await market.advance(300.0)
+    turns = (await market.control("GET", "/turns")).body["turns"]
+    assert {each["contract_id"] for each in turns} == {made}
+    assert turns[-1]["gpu"] == 0.0
+    spans = zip(turns, [*(each["at"] for each in turns[1:]), START + 10_000.0], strict=True)
+    dollars = sum(each["gpu"] * (end - each["at"]) / 3600.0 for each, end in spans)
+    assert dollars > 0.0
+    assert dollars == pytest.approx((await market.truth())["contracts"][0]["charged"]["gpu"])
+    assert (await market.control("GET", "/turns", {"since": 5})).status == 400
+
+
 async def test_weather_comes_goes_and_is_told(market: Market) -> None:
     first = await market.weather("html_403", route="GET /users")
     second = await market.weather("throttle_text", route="PUT", seconds=60)

@@ -8,6 +8,7 @@
 | POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host announces an outage | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
   go there | the same |
+| GET /turns | | {"turns": every change of what a contract costs: at, contract_id, gpu in dollars per hour, is_end} |
 
 Its truth has besides: deliveries (time, webhook, event_id, attempt, status; 0 where nobody answered) and search_rows.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.simulator import control_fields
 from agent.simulator.control_fields import BadRequestError
+from agent.simulator.instances.billing import Turn
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.simulated_market import Ask, ServedMarket
 from agent.simulator.vast import container_start
@@ -91,6 +93,9 @@ class Side(ServedMarket):
                 return {"begins": self.now + outage.after}
             case "POST", ["webhooks"]:
                 return self._lead_webhooks(fields)
+            case "GET", ["turns"]:
+                control_fields.only(fields)
+                return {"turns": [_turn(each) for each in self.world.turns()]}
         return None
 
     def _raise_price(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,6 +120,10 @@ class Side(ServedMarket):
         """Close the ports of containers and what delivers webhooks."""
         await self.surface.deliveries.close()
         self.surface.records.doors.close()
+
+
+def _turn(turn: Turn) -> Mapping[str, Any]:
+    return {"at": turn.at, "contract_id": turn.contract_id, "gpu": turn.rates.gpu, "is_end": turn.is_end}
 
 
 def served(world: World, clock: Clock, seed: int, gate: Gate, processes: "ProcessRegistry | None" = None) -> Side:
