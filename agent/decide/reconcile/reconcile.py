@@ -39,7 +39,7 @@ from agent.decide.reconcile.guards import (
     guard_switch,
     unfinished_uploads,
 )
-from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown
+from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown, own_pause
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
@@ -231,6 +231,9 @@ def _seen(
     is_called_off = groundless_releases.is_called_off(fleet, lease, row)
     is_leaving = lease.state is LeaseState.RELEASING and not is_called_off
     target = lease.state if is_leaving else row_metering.state_of(lease, row) or row_metering.STATES[row.state]
+    since = previous if doubted is None else doubted.previous
+    if _is_loss(lease, target) and own_pause.is_shown(fleet, view, lease, row, since):
+        lease = msgspec.structs.replace(lease, paused_by_us=True)
     if _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)

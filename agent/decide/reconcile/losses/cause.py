@@ -24,6 +24,9 @@ _PLAIN = {
 _TELLING = frozenset({MarketEventKind.OUTBID, *_PLAIN})
 INBOX = "inbox"
 """The rule that decides by the market's inbox."""
+_CREDIT, _END_DATE, _RECORD = "credit", "end_date", "market_record"
+PROVEN = frozenset({INBOX, _CREDIT, _END_DATE, _RECORD})
+"""The rules by which the market itself, or the contract, says why a stopped instance stopped."""
 INBOX_ROUNDING = per_hour("0.005")
 """The inbox has prices with two decimals: the winner may have bid half a cent more."""
 
@@ -40,7 +43,7 @@ def of_stop(
     if state is InstanceState.EXITED:
         return Cause.CONTAINER_EXIT, Evidence("container_state", "the container ended while the GPU was still held")
     if view.credit is not None and view.credit.micros <= 0:
-        return Cause.OUT_OF_CREDIT, Evidence("credit", f"the account's credit is {view.credit}")
+        return Cause.OUT_OF_CREDIT, Evidence(_CREDIT, f"the account's credit is {view.credit}")
     if lease.ends_at is not None and lease.ends_at <= now:
         return Cause.CONTRACT_END, _of_end_date(lease.ends_at)
     event = _event(lease, view.events, since)
@@ -59,7 +62,7 @@ def of_absence(lease: Lease, now: datetime) -> tuple[Cause, Evidence]:
 
 
 def _of_end_date(ends_at: datetime) -> Evidence:
-    return Evidence("end_date", f"the host rented the GPU out until {ends_at:%Y-%m-%d %H:%M} UTC, which has passed")
+    return Evidence(_END_DATE, f"the host rented the GPU out until {ends_at:%Y-%m-%d %H:%M} UTC, which has passed")
 
 
 def _event(lease: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
@@ -75,7 +78,7 @@ def _of_event(lease: Lease, event: MarketEvent) -> tuple[Cause, Evidence]:
     """Return the cause by an event. A winner above our bid and below the ask is a bidder, any other rents on demand."""
     plain = _PLAIN.get(event.kind)
     if plain is not None:
-        return plain[0], Evidence("market_record", f"the market's own record says at {event.at:%H:%M:%S}: {plain[1]}")
+        return plain[0], Evidence(_RECORD, f"the market's own record says at {event.at:%H:%M:%S}: {plain[1]}")
     winner = event.new_floor
     told_floor = winner or "not given"
     sentence = f"the market's inbox says outbid at {event.at:%H:%M:%S}: new floor {told_floor}, our bid {lease.bid}"
