@@ -74,6 +74,9 @@ class Rig:
         """The pauses and releases that went on without the ledger."""
         self.blows: list[dict[str, Any]] = []
         """The market's time of each blow, and what was done."""
+        self.gaps: list[tuple[float, float]] = []
+        """The market's times between which nobody led, or a new leader had not had its first cycle."""
+        self._struck_at: float | None = None
         self.logs: list[dict[str, Any]] = []
         """What each daemon wrote, by the number of its box."""
         self._calls: dict[tuple[float, str, str], dict[str, Any]] = {}
@@ -92,17 +95,23 @@ class Rig:
         doomed, other = 1 - self.leader, self.leader
         # The doomed daemon takes over from its predecessor, which is then the standby.
         await boxes.until_standing_by(await self.start(doomed, **{crashpoint.VARIABLE: f"{step}:{kind}"}))
+        await self.blown("handed over")
         await self.stop(other)
         is_leading = await _led(self.daemons[doomed])
         self.leader = doomed
         standby = await self.start(other)
         died: float | None = None
         if is_leading:
+            await self.led()
             # From here on it may die by itself, such as in a move to a better host.
             await boxes.until_standing_by(standby)
-            died = None if self.daemons[doomed].process.returncode else await self._death(step, kind)
+            if self.daemons[doomed].process.returncode is None:
+                died = await self._death(step, kind)
+            else:
+                await self.blown("died alone")
         await boxes.until_led(standby)
         gap = None if died is None else time.monotonic() - died
+        await self.led()
         self.leader = other
         await self.stop(doomed)
         await self.settle(kind)
@@ -126,15 +135,25 @@ class Rig:
         return died
 
     async def blown(self, what: str) -> None:
-        """Write down that a leader was struck just now."""
-        self.blows.append({"now": (await self.pair.market.truth())["now"], "what": what})
+        """Write down that a leader was struck just now, or ends."""
+        now = (await self.pair.market.truth())["now"]
+        self.blows.append({"now": now, "what": what})
+        self._struck_at = now if self._struck_at is None else self._struck_at
+
+    async def led(self) -> None:
+        """Write down that somebody leads again since a moment ago."""
+        if self._struck_at is not None:
+            self.gaps.append((self._struck_at, (await self.pair.market.truth())["now"]))
+            self._struck_at = None
 
     async def evidence(self) -> dict[str, Any]:
         """Return the market's truth and log, the rows of the ledger, and what the daemons wrote."""
         tables = {name: [row for (row,) in self._rows(query)] for name, query in TABLES.items()}
         running = [{"box": number, "lines": self.daemons[number].err} for number in self._open]
         truth = await self.pair.market.truth()
-        return {"truth": truth, "tables": tables, "blows": self.blows, "logs": self.logs + running}
+        turns = (await self._steer("GET", "/turns"))["turns"]
+        struck = {"blows": self.blows, "gaps": self.gaps, "logs": self.logs + running}
+        return {"truth": truth, "turns": turns, "tables": tables, **struck}
 
     async def end(self) -> list[str]:
         """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""

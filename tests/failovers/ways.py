@@ -73,6 +73,7 @@ async def freeze(made: Rig, chance: Random) -> Passed:
         blow.leader.process.send_signal(signal.SIGSTOP)
         await boxes.until_led(blow.standby)
         gap = blow.gap_seconds()
+        await made.led()
         made.unseen_dollars += await blow.unseen_dollars(made)
     assert blow.standby.logs("leader.frozen"), blow.standby.err[-20:]
     old, made.leader = made.leader, 1 - made.leader
@@ -102,6 +103,7 @@ async def strike(made: Rig, chance: Random, blows: Callable[[], Awaitable[None]]
         gap = None
         led.cancel()
         await asyncio.gather(led, timed, return_exceptions=True)
+    await made.led()
     made.unseen_dollars += await blow.unseen_dollars(made)
     await made.settle(blow.kind)
     await made.stop(1 - made.leader)
