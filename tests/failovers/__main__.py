@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from tests.failovers import kept, stages
+from tests.failovers import judgement, kept, stages
 from tests.failovers.rig import ROUNDS, Rig, Unprovoked, rig
 from tests.support import engines, network
 
@@ -62,7 +62,6 @@ async def play(way: str, number: int) -> tuple[Round, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
         async with stages.WAYS[way](Path(place), number) as (made, once):
             evidence = await judged(made, played, lambda _: strike(played, number, once))
-            played["unjournaled"] = len(made.unjournaled)
     print(f"round {number}: {played['wrong'] or 'right'}", flush=True)
     return played, evidence
 
@@ -85,10 +84,13 @@ async def judged(made: Rig, played: Round, blows: Callable[[Rig], Awaitable[None
     """Await the blows and judge the round. A round that breaks off is wrong. Return the evidence."""
     try:
         await blows(made)
-        played["wrong"] += await made.end()
+        evidence = await made.end()
     except (AssertionError, TimeoutError) as error:
+        evidence = await made.evidence()
         played["wrong"].append(f"broke off: {type(error).__name__}: {str(error)[:2000]}")
-    return await made.evidence()
+    played["wrong"] += judgement.wrong(evidence)
+    played["unjournaled"] = len(judgement.without_ledger(evidence))
+    return evidence
 
 
 def told(rounds: list[dict[str, Any]]) -> list[str]:

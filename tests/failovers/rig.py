@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from agent.act import crashpoint
-from tests.failovers import history
+from tests.failovers import history, judgement
 from tests.support import boxes, stories
 from tests.support.programs import Daemon
 
@@ -68,10 +68,6 @@ class Rig:
         self._environments = environments
         self._open: dict[int, contextlib.AsyncExitStack] = {}
         self.daemons: dict[int, Daemon] = {}
-        self.unseen_dollars = 0.0
-        """What the ledger may have more than the market, for GPUs that stopped while nobody led."""
-        self.unjournaled: list[history.Ordered] = []
-        """The pauses and releases that went on without the ledger."""
         self.blows: list[dict[str, Any]] = []
         """The market's time of each blow, and what was done."""
         self.gaps: list[tuple[float, float]] = []
@@ -79,7 +75,6 @@ class Rig:
         self._struck_at: float | None = None
         self.logs: list[dict[str, Any]] = []
         """What each daemon wrote, by the number of its box."""
-        self._calls: dict[tuple[float, str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
         """Start the first leader, and wait until everything runs."""
@@ -148,23 +143,18 @@ class Rig:
 
     async def evidence(self) -> dict[str, Any]:
         """Return the market's truth and log, the rows of the ledger, and what the daemons wrote."""
-        tables = {name: [row for (row,) in self._rows(query)] for name, query in TABLES.items()}
-        running = [{"box": number, "lines": self.daemons[number].err} for number in self._open]
-        truth = await self.pair.market.truth()
+        tables = self._tables()
         turns = (await self._steer("GET", "/turns"))["turns"]
-        struck = {"blows": self.blows, "gaps": self.gaps, "logs": self.logs + running}
-        return {"truth": truth, "turns": turns, "tables": tables, **struck}
+        logs = self.logs + [{"box": number, "lines": self.daemons[number].err} for number in self._open]
+        struck = {"blows": self.blows, "gaps": self.gaps, "logs": logs}
+        return {"truth": await self.pair.market.truth(), "turns": turns, "tables": tables, **struck}
 
-    async def end(self) -> list[str]:
-        """Stop every daemon, and return what is wrong with the market's log, the slots and the spend."""
-        await self._note()
-        truth = await self.pair.market.truth()
-        intents, spent = self.intents(), self._spent()
+    async def end(self) -> dict[str, Any]:
+        """Stop every daemon, and return the evidence."""
+        evidence = await self.evidence()
         for number in list(self._open):
             await self.stop(number)
-        found = history.wrong(self._calls.values(), truth["contracts"], [*intents, *self.unjournaled])
-        charged = {str(row["id"]): row["charged"] for row in truth["contracts"]}
-        return found + history.misspent(charged, spent, self.unseen_dollars)
+        return evidence
 
     def rents(self) -> list[tuple[str, str, str]]:
         """Return id, state and outcome of the last three rents."""
@@ -173,8 +163,7 @@ class Rig:
 
     async def requests(self) -> int:
         """Return how many requests to rent arrived."""
-        await self._note()
-        return sum("/asks/" in path for _, _, path in self._calls)
+        return await self.pair.rents()
 
     async def settle(self, kind: str) -> None:
         """Undo what was provoked, and wait until everything runs again."""
@@ -188,7 +177,6 @@ class Rig:
         ours = sorted(str(row["id"]) for row in live)
         leases = sorted(str(each["instance"]) for each in shown["leases"] if each["state"] != "ended")
         assert ours == leases, f"the market has {ours}, the ledger {leases}"
-        await self._note()
 
     async def _run_again(self, what: str) -> None:
         """Wait until everything runs. If a host was taken and is worth waiting for, a person lets it go."""
@@ -253,13 +241,6 @@ class Rig:
             await daemon.stop()
         await self._open.pop(number).aclose()
         self.logs.append({"box": number, "lines": daemon.err})
-        # A pause may go on without the ledger, and a release that fails becomes one. A last line may be plain text.
-        logged = [json.loads(line) for line in daemon.err if line.startswith("{")]
-        self.unjournaled += [
-            history.Ordered("", "pause", "", _instance(each["lease"]), is_sent=True)
-            for each in logged
-            if each["event"] == "intent.unjournaled"
-        ]
 
     async def fleet(self) -> dict[str, Any]:
         """Return the fleet, as the leader's socket shows it."""
@@ -301,16 +282,9 @@ class Rig:
             await asyncio.sleep(0.1)
         raise AssertionError(f"never seen: {what}; but {json.dumps(shown)[:3000]}")
 
-    async def _note(self) -> None:
-        """Keep the market's log, of which it forgets the oldest calls."""
-        for call in (await self.pair.market.truth())["calls"]:
-            if call["method"] == "PUT":
-                self._calls[call["time"], call["method"], call["path"]] = call
-
     def intents(self) -> list[history.Ordered]:
         """Return the intents of the ledger."""
-        query = "SELECT intent_id, kind, offer_id, instance_id, sent_at IS NOT NULL FROM intents"
-        return [history.Ordered(*row) for row in self._rows(query)]
+        return judgement.orders(self._tables()["intents"])
 
     def open_intents(self) -> int:
         """Return how many writes are on their way, or not settled yet."""
@@ -325,16 +299,13 @@ class Rig:
         """Return the newest calls that the market got."""
         return list((await self.pair.market.truth())["calls"])
 
-    def _spent(self) -> dict[str, dict[str, float]]:
-        """Return the dollars of the ledger by instance and part."""
-        query = "SELECT lease_id, sum(gpu), sum(disk), sum(traffic) FROM spend GROUP BY lease_id"
-        return {
-            _instance(lease): {
-                part: float(each or 0) / 1_000_000
-                for part, each in zip(("gpu", "disk", "bandwidth"), micros, strict=True)
-            }
-            for lease, *micros in self._rows(query)
-        }
+    def _tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the rows of the ledger at one instant."""
+        import psycopg
+
+        with psycopg.connect(self.pair.url, options=f"-csearch_path={self.pair.schema}") as raw:
+            raw.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            return {name: [row for (row,) in raw.execute(query.encode())] for name, query in TABLES.items()}
 
     def _rows(self, query: str) -> list[Any]:
         import psycopg
@@ -355,10 +326,6 @@ async def _led(doomed: Daemon) -> bool:
         return True
     assert doomed.process.returncode == -signal.SIGKILL, (told[0], doomed.err[-20:])
     return False
-
-
-def _instance(lease: str) -> str:
-    return lease.partition("-")[2]
 
 
 def _state(shown: dict[str, Any], workload: str) -> str:

@@ -1,19 +1,24 @@
-"""What the ledger may at most have for GPUs: the market's own stretches, each from the look before it to the look after.
+"""What the ledger must and may have, by the market's own record of when each rate began.
 
-1. A listing counts as a look if somebody led who could record it. What happened while nobody led is seen by the first
-   look after that.
-2. A stop that our own request made is a pause of ours, whoever leads: no interruption.
+1. The ledger has at least what the market charged for the GPUs of an instance, up to when the ledger has metered it.
+2. Between two looks it may count the highest rate that the market charged between them, and no more.
+3. A listing is a look if somebody led who could record it: what happens while nobody leads is seen by the next leader.
+4. A stop that our own request made is no interruption, whoever leads by then.
 """
 
-import bisect
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+MARGIN_DOLLARS = 0.001
+"""A quarter of a minute at a quarter of a dollar an hour: the boxes' clocks differ from the market's."""
 RECORDED_SECONDS = 60.0
 """A look so long before a blow may not be recorded any more: two seconds of ours, which a busy machine may need."""
 SENT_SECONDS = 60.0
 """A rent counts from when it was sent; a slow market makes the contract so much later at most."""
+SEEN_SECONDS = 60.0
+"""The boxes' clocks differ from the market's by less."""
 REACTED_SECONDS = 1.0
 """A request stops a GPU within so long."""
 _HOUR_SECONDS = 3600.0
@@ -21,7 +26,7 @@ _HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A span in which the market charged the GPUs of an instance at one rate."""
+    """A span in which the market charged the GPUs of an instance at one rate, in Unix seconds."""
 
     instance: str
     begin: float
@@ -30,42 +35,83 @@ class Stretch:
 
 
 def charged(turns: Iterable[Mapping[str, Any]], until: float) -> list[Stretch]:
-    """Return the stretches of every instance up to a time, in seconds."""
-    open_turns: dict[str, tuple[float, float]] = {}
-    found: list[Stretch] = []
-
-    def close(instance: str, at: float) -> None:
-        since, rate = open_turns.pop(instance, (at, 0.0))
-        if rate > 0.0 and at > since:
-            found.append(Stretch(instance, since, at, rate))
-
+    """Return the stretches of every instance up to a time, by instance and begin."""
+    of_each: dict[str, list[tuple[float, float]]] = {}
     for turn in turns:
-        instance, at = str(turn["contract_id"]), float(turn["at"])
-        if open_turns.get(instance, (0.0, 0.0))[1] != turn["gpu"]:
-            close(instance, at)
-            open_turns[instance] = (at, float(turn["gpu"]))
-    for instance in list(open_turns):
-        close(instance, until)
-    return found
+        of_each.setdefault(str(turn["contract_id"]), []).append((float(turn["at"]), float(turn["gpu"])))
+    return [
+        Stretch(instance, begin, end, rate)
+        for instance, its in of_each.items()
+        for (begin, rate), (end, _) in itertools.pairwise([*its, (until, 0.0)])
+        if rate > 0.0 and end > begin
+    ]
 
 
 def looks(calls: Iterable[Mapping[str, Any]], gaps: Sequence[tuple[float, float]]) -> list[float]:
     """Return the times of the listings that somebody could record, in order."""
-    times = (
+    listings = [
         float(call["time"])
         for call in calls
         if call["method"] == "GET" and call["path"].endswith("/v1/instances/") and call["status"] == 200
-    )
-    return sorted(time for time in times if not any(begin - RECORDED_SECONDS <= time <= end for begin, end in gaps))
+    ]
+    return sorted(at for at in listings if not any(begin - RECORDED_SECONDS <= at <= end for begin, end in gaps))
 
 
-def most_dollars(stretches: Iterable[Stretch], seen: Sequence[float], created: Mapping[str, float]) -> dict[str, float]:
-    """Return what the ledger may have at most for the GPUs of each instance, in dollars."""
-    most: dict[str, float] = {}
+def least_dollars(stretches: Iterable[Stretch], metered: Mapping[str, float]) -> dict[str, float]:
+    """Return what the market charged for each instance until it was last metered: for ever if it has no such time."""
+    least: dict[str, float] = {}
     for each in stretches:
-        before, after = bisect.bisect_right(seen, each.begin), bisect.bisect_left(seen, each.end)
-        begin = max(seen[before - 1] if before else 0.0, created[each.instance] - SENT_SECONDS)
-        end = seen[after] if after < len(seen) else each.end
-        dollars = each.dollars_per_hour * (end - begin) / _HOUR_SECONDS
-        most[each.instance] = most.get(each.instance, 0.0) + dollars
+        end = min(each.end, metered.get(each.instance, each.end))
+        dollars = each.dollars_per_hour * max(0.0, end - each.begin) / _HOUR_SECONDS
+        least[each.instance] = least.get(each.instance, 0.0) + dollars
+    return least
+
+
+def most_dollars(
+    stretches: Iterable[Stretch], seen: Sequence[float], created: Mapping[str, float], until: float
+) -> dict[str, float]:
+    """Return what the ledger may have for each instance at most, by the looks and the times of the rents."""
+    most: dict[str, float] = {}
+    for instance, group in itertools.groupby(stretches, lambda each: each.instance):
+        its, began = list(group), created[instance] - SENT_SECONDS
+        times = [began, *(at for at in seen if began < at < until), until]
+        most[instance] = sum(
+            (end - begin) / _HOUR_SECONDS * _highest(its, begin, end) for begin, end in itertools.pairwise(times)
+        )
     return most
+
+
+def _highest(its: Iterable[Stretch], begin: float, end: float) -> float:
+    return max((each.dollars_per_hour for each in its if each.begin < end and each.end > begin), default=0.0)
+
+
+def misspent(spent: Mapping[str, float], least: Mapping[str, float], most: Mapping[str, float]) -> list[str]:
+    """Return the instances for whose GPUs the ledger has too little or too much, as sentences; all are in dollars."""
+    found = []
+    for instance in sorted({*spent, *least, *most}):
+        ledger, low, high = (each.get(instance, 0.0) for each in (spent, least, most))
+        if not low - MARGIN_DOLLARS <= ledger <= high + MARGIN_DOLLARS:
+            found.append(f"GPUs of {instance}: the ledger has ${ledger:.4f}, not ${low:.4f} to ${high:.4f}")
+    return found
+
+
+def own_stops(
+    stretches: Sequence[Stretch], calls: Iterable[Mapping[str, Any]], losses: Iterable[tuple[str, float]]
+) -> list[str]:
+    """Return the interruptions that were stops of ours, as sentences; a loss is an instance and when it was seen."""
+    begins = {(each.instance, each.begin) for each in stretches}
+    stops: dict[str, list[float]] = {}
+    for each in stretches:
+        if (each.instance, each.end) not in begins:
+            stops.setdefault(each.instance, []).append(each.end)
+    requests = [
+        (str(call["path"]).rstrip("/").rpartition("/")[2], float(call["time"]))
+        for call in calls
+        if call["method"] in {"PUT", "DELETE"} and "request_logs" not in call["path"]
+    ]
+    found = []
+    for instance, seen_at in losses:
+        stop = max((at for at in stops.get(instance, ()) if at <= seen_at + SEEN_SECONDS), default=None)
+        if stop is not None and any(of == instance and abs(at - stop) <= REACTED_SECONDS for of, at in requests):
+            found.append(f"the stop of {instance} at {stop:.1f} counts as an interruption: we asked for it")
+    return found

@@ -9,12 +9,12 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 
 from tests.failovers import history
-from tests.failovers.rig import KINDS, SPEED, Rig
+from tests.failovers.rig import KINDS, Rig
 from tests.support import boxes, programs
 from tests.support.programs import Daemon
 
@@ -51,20 +51,10 @@ class Blow:
     writing: int
     epoch: int
     at_seconds: float
-    rates: Mapping[str, float]
-    charged: Mapping[str, float]
-    """The dollars an hour of each running GPU by the ledger, and those charged for each so far by the market."""
 
     def gap_seconds(self) -> float:
         """Return the seconds since the blow."""
         return time.monotonic() - self.at_seconds
-
-    async def unseen_dollars(self, made: Rig) -> float:
-        """Return what is charged less since the blow than if everything had run on: nobody saw when it stopped."""
-        hours, charged = self.gap_seconds() * SPEED / 3600, await _charged(made)
-        return sum(
-            max(0.0, rate * hours - charged[instance] + self.charged[instance]) for instance, rate in self.rates.items()
-        )
 
 
 async def freeze(made: Rig, chance: Random) -> Passed:
@@ -74,7 +64,6 @@ async def freeze(made: Rig, chance: Random) -> Passed:
         await boxes.until_led(blow.standby)
         gap = blow.gap_seconds()
         await made.led()
-        made.unseen_dollars += await blow.unseen_dollars(made)
     assert blow.standby.logs("leader.frozen"), blow.standby.err[-20:]
     old, made.leader = made.leader, 1 - made.leader
     await made.settle(blow.kind)
@@ -104,7 +93,6 @@ async def strike(made: Rig, chance: Random, blows: Callable[[], Awaitable[None]]
         led.cancel()
         await asyncio.gather(led, timed, return_exceptions=True)
     await made.led()
-    made.unseen_dollars += await blow.unseen_dollars(made)
     await made.settle(blow.kind)
     await made.stop(1 - made.leader)
     return Passed(gap, blow.kind, blow.writing)
@@ -141,24 +129,18 @@ async def _under_load(made: Rig, chance: Random) -> AsyncIterator[Blow]:
     kind, delay = chance.choice(KINDS), chance.uniform(0.0, MOST_DELAY_SECONDS)
     for method in ("PUT", "DELETE"):
         await made.pair.market.weather("slow", route=method, delay=delay)
-    rates = {str(each["instance"]): each["gpu_dollars_per_hour"] for each in (await made.fleet())["leases"]}
     provoking = asyncio.create_task(made.provoke(kind))
     try:
         epoch, _ = made.beat(0.0)
         await _until_open(made)
         await asyncio.sleep(chance.uniform(0.0, MOST_OPEN_SECONDS))
         writing = made.open_intents()
-        charged = await _charged(made)
         await made.blown(kind)
-        yield Blow(made.daemons[made.leader], standby, kind, writing, epoch, time.monotonic(), rates, charged)
+        yield Blow(made.daemons[made.leader], standby, kind, writing, epoch, time.monotonic())
     finally:
         provoking.cancel()
         await asyncio.gather(provoking, return_exceptions=True)
         await made.pair.market.still()
-
-
-async def _charged(made: Rig) -> dict[str, float]:
-    return {str(row["id"]): row["charged"]["gpu"] for row in (await made.pair.market.truth())["contracts"]}
 
 
 async def _until_open(made: Rig) -> None:
