@@ -267,15 +267,17 @@ def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--gpu", "L4"), "hours: is missing"),
-        (("--hours", "5"), "gpu: is missing"),
-        (("--gpu", "L4", "--hours", "0"), "hours: must be more than 0"),
+        (("--gpu", "L4"), "gpubid: --hours: is missing; write for example --hours 24.0\n"),
+        (("--hours", "5"), 'gpubid: --gpu: is missing; write for example --gpu "RTX 4090"\n'),
+        (("--gpu", "", "--hours", "5"), "gpubid: --gpu: "),
+        (("--gpu", "L4", "--hours", "0"), "gpubid: --hours: must be more than 0"),
+        (("--gpu", "L4", "--hours", "1", "--dataset-gb", "-1"), "gpubid: --dataset-gb: must be at least 0"),
         (("--gpu", "L4", "--hours", "1", "--reruns", "lots"), "--reruns: 'lots' is not a factor"),
-        (("--gpu", "L4", "--hours", "1", "--reruns", "3-2"), "reruns: must be one factor"),
+        (("--gpu", "L4", "--hours", "1", "--reruns", "3-2"), "--reruns: must be one factor"),
         (("--gpu", "L4", "--hours", "1", "--reruns", "2", "--odds", "0.5"), "odds does not go with reruns"),
         (("--gpu", "L4", "--hours", "1", "--price", "cheap"), "--price: 'cheap' is not an amount"),
-        (("--gpu", "L4", "--hours", "1", "--checkpoint-every", "often"), "checkpoint.interval: must be a duration"),
-        (("--gpu", "L4", "--hours", "1", "--checkpoint-at", "moon"), "checkpoint.at: must be"),
+        (("--gpu", "L4", "--hours", "1", "--checkpoint-every", "often"), "--checkpoint-every: must be a duration"),
+        (("--gpu", "L4", "--hours", "1", "--checkpoint-at", "moon"), "--checkpoint-at: must be"),
         (("--gpu", "L4", "--hours", "1", "--job", "none.toml"), "none.toml:1: (file): there is no such file"),
         (("--gpu", "L4", "--hours", "1", "--baselines", "none.toml"), "none.toml:1: (file): there is no such file"),
     ],
@@ -283,6 +285,16 @@ def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
 )
 def test_bad_input_is_named_and_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
     assert said in run(*arguments, code=2)
+
+
+def test_a_workload_that_has_all_but_the_hours_is_offered(somewhere: Path) -> None:
+    way = "a workload of the configuration has all but the hours: `gpubid estimate train --hours 24`"
+    (somewhere / "agent.toml").write_text(GOOD)
+    assert way not in run(code=2), "this one names no model"
+    (somewhere / "agent.toml").write_text(GOOD + 'gpu = ["RTX 4090"]\n')
+    assert way in run(code=2)
+    assert way not in run("train", code=2)
+    assert "24 h of work on 1x RTX 4090" in run("train", "--hours", "24")
 
 
 def test_a_mistake_in_a_job_file_is_named_with_its_line(somewhere: Path) -> None:

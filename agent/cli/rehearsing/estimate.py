@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, exits, frontier, ledger_access, ledger_questions, session
+from agent.cli.shared import completion, exits, frontier, ledger_access, ledger_questions, option_text, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from agent.cli.rehearsing.estimate_calendar import Times
     from agent.config.job_table import JobTable
+    from agent.config.problems import Problem
     from agent.decide.estimate.job import Reruns
     from agent.decide.estimate.option import Estimate
     from agent.decide.pricing.measured_checkpoints import Measured
@@ -27,6 +28,13 @@ FORMULAS = (
     "nine in ten: over 16 rates of interruption and up to 5 prices the excess is a Gamma of its own mean and variance",
 )
 
+_CHECKPOINT_OPTIONS = {
+    "checkpoint.interval": "--checkpoint-every",
+    "checkpoint.takes": "--checkpoint-takes",
+    "checkpoint.size_gb": "--checkpoint-gb",
+    "checkpoint.at": "--checkpoint-at",
+}
+"""The options whose names are not those of their keys."""
 _BEFORE_UNITS = 4
 """Cells of a row before its dollars per unit."""
 WorkloadArgument = Annotated[
@@ -134,17 +142,28 @@ def _found(
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     work = None if workload is None else named[workload]
     ledger = ledger_access.place_of(settings) if settings is not None else None
+    whole = [name for name, each in named.items() if each.requirements.gpu_models]
     try:
         measured = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
         table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, measured), given)
         catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
         models = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
     except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+        exits.stop(exits.BAD_INPUT, list(_mistakes(error.problems, whole if work is None else [])))
     except LedgerError as error:
         exits.refused(error)
     times = None if work is None or settings is None else estimate_calendar.Times(settings, work, now)
     return table, models, estimate_inputs.used(table, measured), times
+
+
+def _mistakes(problems: "Sequence[Problem]", workloads: "Sequence[str]") -> "Iterator[str]":
+    """Yield each mistake of the options or the job file. `workloads` have all options but the hours."""
+    from agent.config.job_table import COMMAND_LINE
+
+    for problem in problems:
+        yield option_text.sentence(problem, _CHECKPOINT_OPTIONS) if problem.file == COMMAND_LINE else str(problem)
+    if workloads and any(problem.code == "missing_key" for problem in problems):
+        yield f"a workload of the configuration has all but the hours: `gpubid estimate {workloads[0]} --hours 24`"
 
 
 def _factors(text: str | None) -> list[float] | None:
