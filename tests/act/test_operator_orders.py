@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds, Meaning
 from agent.act.orders.order_error import OrderError
-from agent.decide.operators import guard_runs
+from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile import workload_end
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
@@ -94,6 +94,16 @@ async def test_a_target_is_meant_by_any_of_its_names(desk: Desk, target: str, ke
     meant = await read(desk, Order("release", target))
     assert str(meant.target) == key
     assert [(type(order), order.lease.lease_id) for order in meant.decisions] == [(Release, "vast-1")]
+
+
+@pytest.mark.parametrize("word", [word for word in Word if word is not Word.DONE])
+@pytest.mark.parametrize("target", ["workload:train", "slot:train/0", "host:vast/h1", "owner:vast/o1", "market:vast"])
+async def test_the_way_out_that_is_shown_lifts_the_hold(desk: Desk, word: Word, target: str) -> None:
+    about = hold.Target.parse(target)
+    assert about is not None
+    given = hold.OperatorHold(word, about, NOW, "me")
+    _, verb, name = operator_holds.way_out(word, about).split(" ")
+    assert given.place in lifted(await read(desk, Order(verb, name), given))
 
 
 ELSEWHERE = msgspec.structs.replace(STRANDED, market="runpod", host_id="h1", owner_id="o1")

@@ -49,6 +49,24 @@ async def test_a_daemon_tries_again_what_is_not_confirmed(tmp_path: Path, monkey
     assert "the daemon's next cycle tries again" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("verb", "target", "way"),
+    [
+        ("pause", "train/0", "paused disks still bill; `gpubid resume train/0` ends the pause"),
+        ("drain", "market:vast", "`gpubid resume market:vast` ends the drain"),
+        ("lock", "host:vast/7", "`gpubid unlock host:vast/7` ends the lock"),
+        ("release", "vast-1", "the daemon fills a released slot again, unless a hold such as `gpubid drain NAME`"),
+    ],
+)
+async def test_an_order_says_how_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, target: str, way: str
+) -> None:
+    async with daemon_that_says(tmp_path, monkeypatch, {"said": "ordered", "done": [], "in_doubt": []}):
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, [verb, target])
+        assert ran.exit_code == 0, ran.output
+        assert ran.stdout.splitlines()[1].startswith(way)
+
+
 LEASE = {
     "lease": "vast-1", "slot": "train/0", "state": "running", "market": "vast", "host": "h1", "gpu": "RTX 4090",
     "gpus": 1, "action": "release", "dollars_per_hour": 0.25, "after_dollars_per_hour": 0.0,
@@ -69,6 +87,7 @@ async def test_what_changed_since_it_was_shown_is_shown_and_asked_again(
         ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "train"], answers)
     assert ran.exit_code == code, ran.output
     assert CHANGED["sentence"] in ran.stderr
+    assert "the daemon fills a released slot again" in ran.stderr
     assert ran.stderr.index(CHANGED["sentence"]) < ran.stderr.index("train/0 vast-2 running")
     assert [body["leases"] for body in taken] == [["vast-1"], ["vast-2"]][: len(taken)]
     assert len(taken) == (2 if code == 0 else 1)

@@ -38,7 +38,8 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
     in_doubt = max(each["in_doubt"] for each in shown)
     is_listed = all(each["is_listed"] for each in shown)
-    _confirm([each["sentence"] for each in shown], list(leases.values()), in_doubt, is_listed=is_listed)
+    warned = [order_text.REFILLED] if orders[0].verb == "release" else []
+    _confirm([*(each["sentence"] for each in shown), *warned], list(leases.values()), in_doubt, is_listed=is_listed)
     return list(_agreed(orders, shown))
 
 

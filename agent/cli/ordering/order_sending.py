@@ -148,8 +148,8 @@ def _print(orders: Sequence[Order], given: Given, *, as_json: bool) -> bool:
             session.say(sentence)
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
-        for doubt in doubts:
-            session.say(doubt)
+        for line in (*doubts, *order_text.afterwards(orders)):
+            session.say(line)
         if late:
             session.say(f"recorded, but not all is confirmed; {again}")
     return bool(late or doubts)

@@ -7,6 +7,7 @@ from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
 Row = Mapping[str, Any]
+REFILLED = "the daemon fills a released slot again, unless a hold such as `gpubid drain NAME` forbids it"
 
 
 def leases(rows: Sequence[Row], in_doubt: int) -> Iterator[str]:
@@ -31,6 +32,17 @@ def named(preview: Row) -> tuple[str, ...]:
     from agent.act.orders import order_preview
 
     return order_preview.named(preview)
+
+
+def afterwards(orders: Sequence[Order]) -> list[str]:
+    """Return what these orders of one verb leave, and the command that ends it. Other verbs explain themselves."""
+    verb, target = orders[0].verb, orders[0].target
+    return {
+        "pause": [f"paused disks still bill; `gpubid resume {target}` ends the pause"],
+        "drain": [f"`gpubid resume {target}` ends the drain"],
+        "lock": [f"`gpubid unlock {target}` ends the lock"],
+        "release": [REFILLED],
+    }.get(verb, [])
 
 
 def doubt(row: Row) -> str:

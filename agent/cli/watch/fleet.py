@@ -140,7 +140,8 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
         if row["what"].partition(":")[0] in operator_orders.MARKS:
             continue
         kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"
-        yield f"{kind} {span(row['until'], shown['now'])}: {row['what']}, after {row['after']}"
+        way = way_out(row["what"])
+        yield f"{kind} {span(row['until'], shown['now'])}: {row['what']}, after {row['after']}{way}"
 
 
 def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
@@ -155,6 +156,19 @@ def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
     for (_, why), places in together.items():
         others = f" and {len(places) - 1} more" if len(places) > 1 else ""
         yield f"{places[0]}{others}: {why}"
+
+
+def way_out(what: str) -> str:
+    """Return a clause with the command that ends a hold; nothing for a cooldown, which ends by itself."""
+    from agent.decide.operators import operator_holds
+    from agent.domain.record.hold import Target, Word
+
+    scope, _, rest = what.partition(":")
+    if scope not in HOLDS:
+        return ""
+    target = Target.parse(what) if scope == "fleet" else Target.parse(rest)
+    word = Word.KILL if scope == "fleet" else Word(scope)
+    return "" if target is None else f"; `{operator_holds.way_out(word, target)}` ends it"
 
 
 def span(until: str, now: str) -> str:

@@ -55,11 +55,17 @@ def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> 
 
 
 def _reason(given: OperatorHold) -> Reason:
-    word, target, name = given.word, given.target, given.target.spoken
+    word, target = given.word, given.target
     if word is Word.HELD:
         return Reason(word.value, f"{target} is held: {given.ground}; {_way_on(target)}")
-    lift = _LIFT.get(word, "resume")
-    return Reason(PAST[word], f"{target} is {PAST[word]} by {given.ground}; `gpubid {lift} {name}` ends that")
+    return Reason(PAST[word], f"{target} is {PAST[word]} by {given.ground}; `{way_out(word, target)}` ends that")
+
+
+def way_out(word: Word, target: Target) -> str:
+    """Return the command that ends a hold."""
+    if target.kind is hold.TargetKind.FLEET:
+        return "gpubid kill --lift"
+    return f"gpubid {_LIFT.get(word, 'resume')} {target.spoken}"
 
 
 def _way_on(target: Target) -> str:
