@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tests.failovers import ways
 from tests.failovers.rig import Rig, rig
@@ -67,6 +68,8 @@ async def primary(place: Path, number: int) -> AsyncIterator[tuple[Rig, Once]]:
                 passed = await ways.strike(made, chance, blows)
                 servers.reverse()
                 await asyncio.to_thread(_follow, *servers)
+                # A leader that has just seen it follow without confirming pays for nothing, also after a failover.
+                await made.until(_pays, "that the leader has seen the replica confirm")
                 return passed
 
             yield made, once
@@ -91,6 +94,10 @@ async def cut(place: Path, number: int) -> AsyncIterator[tuple[Rig, Once]]:
                 return await ways.strike(made, chance, blows)
 
             yield made, once
+
+
+def _pays(shown: Mapping[str, Any]) -> bool:
+    return not any(each["about"] == "ledger" for each in shown["notices"])
 
 
 def _either(first: Server, second: Server) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MARGIN_DOLLARS = 0.001
-"""A quarter of a minute at a quarter of a dollar an hour: the boxes' clocks differ from the market's."""
+MARGIN_DOLLARS = 0.002
+"""Half a minute at a quarter of a dollar an hour: the boxes' clocks differ from the market's, and an instance that a
+listing lacks is metered until its release is sent again."""
 RECORDED_SECONDS = 60.0
 """A look so long before a blow may not be recorded any more: two seconds of ours, which a busy machine may need."""
 SENT_SECONDS = 60.0

@@ -50,7 +50,7 @@ def test_between_two_looks_the_highest_rate_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ledger", "is_right"), [(0.4995, True), (0.498, False), (0.5995, True), (0.6005, True), (0.602, False)]
+    ("ledger", "is_right"), [(0.499, True), (0.497, False), (0.599, True), (0.601, True), (0.603, False)]
 )
 def test_a_ledger_outside_what_it_must_and_may_have_is_found(ledger: float, is_right: bool) -> None:
     found = stretches.misspent({"9": ledger}, {"9": 0.5}, {"9": 0.6})

@@ -38,6 +38,11 @@ def test_the_look_that_confirms_our_pause_shows_the_lease_paused_by_us() -> None
     assert result.memory.suspicions == {}
 
 
+def test_a_pause_that_is_still_on_its_way_may_have_stopped_it_already() -> None:
+    fact = changed(stopped(intent=dataclasses.replace(PAUSE, state=IntentState.SENT)))
+    assert (fact.kind, fact.after.paused_by_us) == ("lease.paused", True)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
