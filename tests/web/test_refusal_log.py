@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.web.request_checks.refusal_log import MOST_KINDS, QUIET_SECONDS, Refusals
 from tests.support.raw import Surfaces, surfaces
 
@@ -63,6 +64,16 @@ def test_a_defect_is_logged_with_its_traceback_once_a_minute() -> None:
         refusals.failed(ValueError("x"))
     assert [line["times"] for line in logs] == [1, 5]
     assert isinstance(logs[0]["exc_info"], ValueError)
+
+
+def test_a_ledger_that_does_not_answer_is_no_defect_and_is_logged_with_what_is_wrong() -> None:
+    refusals = Refusals(Seconds())
+    with capture_logs() as logs:
+        for code in (Code.UNWRITABLE, Code.UNWRITABLE, Code.CORRUPT):
+            refusals.failed(LedgerError(code, "the server is away"))
+    assert [(line["code"], line["times"]) for line in logs] == [("unwritable", 1), ("corrupt", 1)]
+    assert logs[0]["reason"] == "the server is away"
+    assert "exc_info" not in logs[0]
 
 
 def test_kinds_are_bounded_too() -> None:

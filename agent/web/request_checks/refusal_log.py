@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
+from agent.ledger.ledger_errors import LedgerError
 from agent.markets import text
 
 log = structlog.get_logger("gpubid.web")
@@ -29,10 +30,15 @@ class Refusals:
             log.warning("web.refused", kind=kind, client=client, about=text.clean(about, MOST_TEXT), times=times)
 
     def failed(self, error: BaseException) -> None:
-        """Log a defect of gpubid with its traceback."""
-        times = self._due(f"defect: {type(error).__name__}")
+        """Log why no answer could be given: what is wrong with the ledger, or a defect of gpubid with its traceback."""
+        if not isinstance(error, LedgerError):
+            times = self._due(f"defect: {type(error).__name__}")
+            if times:
+                log.error("web.failed", code="bug", times=times, exc_info=error)
+            return
+        times = self._due(f"ledger: {error.code.value}")
         if times:
-            log.error("web.failed", code="bug", times=times, exc_info=error)
+            log.error("web.failed", code=error.code.value, reason=error.sentence, times=times)
 
     def _due(self, kind: str) -> int:
         """Count one of a kind. Return the number since the last line, or 0 while no line is due."""
