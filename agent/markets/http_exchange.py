@@ -7,6 +7,7 @@ Invariants:
 """
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -186,10 +187,19 @@ async def _ask_again(*_: object) -> None:
 def _in_our_words(error: Exception) -> Lost | NeverLeft:
     """Return our error for a failure of the library; `TimeoutError` is an `OSError`."""
     if isinstance(error, aiohttp.ClientConnectorError):
-        return NeverLeft(f"no connection ({type(error).__name__})")
+        return NeverLeft(f"no connection{_why(error)}")
     if isinstance(error, TimeoutError):
         return TimedOut("no answer in time")
     return Lost(f"the connection broke ({type(error).__name__})")
+
+
+def _why(error: aiohttp.ClientConnectorError) -> str:
+    """Return why there is no connection. The library's own text may contain an address with a secret."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return ", its name is not found"
+    if error.errno == errno.ECONNREFUSED:
+        return ", nobody listens there"
+    return f" ({type(error).__name__})"
 
 
 async def _bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:

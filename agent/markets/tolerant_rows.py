@@ -16,6 +16,14 @@ from agent.markets import market_errors, text
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
+def not_json(raw: bytes, what: str, error: Exception) -> market_errors.Malformed:
+    """Return the error of an answer that is no JSON. A web page comes from a wrong address, a proxy or a login page."""
+    if raw.lstrip()[:1] == b"<":
+        fix = "check `url` in the market's table, and whether a proxy or a login page answers instead of the market"
+        return market_errors.Malformed(f"{what} is a web page, not JSON; {fix}.")
+    return market_errors.Malformed(f"{what} is no JSON ({text.clean(str(error))}); try again later.")
+
+
 def document(raw: bytes, what: str) -> dict[str, object]:
     """Return a JSON object. NaN and Infinity are accepted: they are not JSON, but markets send them.
 
@@ -25,7 +33,7 @@ def document(raw: bytes, what: str) -> dict[str, object]:
     try:
         decoded = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
+        raise not_json(raw, what, error) from None
     if not isinstance(decoded, dict):
         raise market_errors.Malformed(f"{what} is no JSON object; try again later.")
     return decoded
@@ -52,7 +60,7 @@ def bare_rows(raw: bytes, what: str) -> list[Any]:
     try:
         decoded = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
+        raise not_json(raw, what, error) from None
     if not isinstance(decoded, list):
         raise market_errors.Malformed(f"{what} is no JSON list; try again later.")
     return decoded

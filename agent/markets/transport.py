@@ -29,6 +29,9 @@ BACKOFF_SECONDS = 0.25
 MAX_BYTES = 64 * 2**20
 """The whole market of 13,000 full rows is 31 MB; an answer of twice that is an attack or a mistake."""
 
+STATUS_PAGE = "check the market's status page"
+OWN_SIDE = "check this machine's network, and `url` in the market's table if it is set"
+
 _HTTP_FORBIDDEN = 403
 _HTTP_TIMEOUT = 408
 _HTTP_SERVER_ERROR = 500
@@ -100,7 +103,7 @@ class Transport:
 
         Raises: Unavailable, Malformed (an endless answer), Throttled (a closed lane), Unauthorized (no usable key).
         """
-        failure, tries, began = "", 0, self._clock.monotonic()
+        failure, fix, tries, began = "", STATUS_PAGE, 0, self._clock.monotonic()
         for attempt in range(ATTEMPTS):
             if attempt and self._clock.monotonic() - began >= RETRY_WITHIN_SECONDS:
                 break
@@ -113,12 +116,12 @@ class Transport:
             except http_exchange.TooLarge as error:
                 raise market_errors.Malformed(f"{_place(call)}: {error}") from None
             except (http_exchange.Lost, http_exchange.NeverLeft) as error:
-                failure = str(error)
+                failure, fix = str(error), _fix(error)
                 continue
             if not _is_transient(reply):
                 return reply
-            failure = f"it answered {reply.status}"
-        raise market_errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); check the market's status page.")
+            failure, fix = f"it answered {reply.status}", STATUS_PAGE
+        raise market_errors.Unavailable(f"{_place(call)}: {failure}, {tries} time(s); {fix}.")
 
     async def fetch(self, url: str, most_bytes: int) -> Reply:
         """Return the file at an address that the market gave, requested without the key; a longer file is cut.
@@ -209,6 +212,11 @@ def _is_transient(reply: Reply) -> bool:
     # The proxy in front of the market answers bursts with a 403 page; the market's own 403 is JSON.
     is_page = reply.status == _HTTP_FORBIDDEN and not reply.looks_like_json
     return is_page or reply.status == _HTTP_TIMEOUT or reply.status >= _HTTP_SERVER_ERROR
+
+
+def _fix(failure: Exception) -> str:
+    """Return what a person may check after a failure: without a connection, first the own side."""
+    return OWN_SIDE if isinstance(failure, http_exchange.NeverLeft) else STATUS_PAGE
 
 
 def _place(call: Call) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
-from agent.markets import market_errors
+from agent.markets import market_errors, tolerant_rows
 from agent.markets.vast import parse
 from tests.markets.wire import PAYLOADS, payload
 
@@ -291,3 +291,18 @@ def test_the_record_of_another_instance_is_refused() -> None:
     assert parse.one(body, "52000001").instance_id == "52000001"
     with pytest.raises(market_errors.Malformed):
         parse.one(body, "52000009")
+
+
+PAGE = b"\n<!DOCTYPE html><html><body>Log in</body></html>"
+
+
+@pytest.mark.parametrize(("body", "said"), [(PAGE, "is a web page, not JSON; check `url`"), (b"{", "is no JSON (")])
+def test_a_web_page_in_place_of_an_answer_is_called_one(body: bytes, said: str) -> None:
+    for read in (
+        lambda: parse.harvest(body, NOW),
+        lambda: parse.page(body),
+        lambda: tolerant_rows.bare_rows(body, "The listing"),
+    ):
+        with pytest.raises(market_errors.Malformed) as caught:
+            read()
+        assert said in str(caught.value)

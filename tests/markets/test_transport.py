@@ -187,3 +187,15 @@ async def test_an_ambiguous_write_names_no_query_and_no_body(clock: SteppedClock
         with pytest.raises(market_errors.Ambiguous) as caught:
             await link.write(call)
     assert "leak" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("http://127.0.0.1:1", "nobody listens there"), ("http://nowhere.invalid", "its name is not found")],
+)
+async def test_no_connection_says_why_and_names_the_own_side_first(clock: SteppedClock, url: str, why: str) -> None:
+    async with linked(url, clock) as link:
+        with pytest.raises(market_errors.Unavailable) as caught:
+            await link.read(READ)
+    own_side = "check this machine's network, and `url` in the market's table if it is set"
+    assert str(caught.value) == f"GET /api/v1/instances/: no connection, {why}, 3 time(s); {own_side}."

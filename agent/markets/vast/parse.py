@@ -304,7 +304,7 @@ def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise market_errors.Malformed(f"The search's answer is no JSON: {text.clean(str(error))}") from None
+        raise tolerant_rows.not_json(raw, "The search's answer", error) from None
     offers = body.get("offers") if isinstance(body, dict) else None
     if not isinstance(offers, list):
         raise market_errors.Malformed("The search's answer holds no list of offers; try again later.")
