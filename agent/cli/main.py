@@ -1,7 +1,9 @@
 """The command line: one file per verb; each verb imports heavy libraries only when it runs."""
 
+import errno
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -62,6 +64,9 @@ app.add_typer(guard.app, name="guard", rich_help_panel=SET_UP)
 app.add_typer(notify.app, name="notify", rich_help_panel=SET_UP)
 app.add_typer(webhook.app, name="webhook", rich_help_panel=SET_UP)
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""The errors of a full disk, which any file or the output may be on."""
+
 
 @app.callback(invoke_without_command=True)
 def version(*, shown: bool = typer.Option(False, "--version", help="Print the version and end.")) -> None:
@@ -75,6 +80,11 @@ def main() -> None:
     """Run the command line."""
     try:
         app()
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _discard_output()
+        _stop_full(error)
     finally:
         _let_go_of_output()
 
@@ -84,4 +94,17 @@ def _let_go_of_output() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+    except OSError as error:
+        _discard_output()
+        _stop_full(error)
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _stop_full(error: OSError) -> NoReturn:
+    name = error.filename or "the output"
+    sys.stderr.write(f"gpubid: {name} cannot be written ({error.strerror}): free space there, then type it again\n")
+    sys.exit(exits.FAILED)

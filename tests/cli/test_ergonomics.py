@@ -166,6 +166,20 @@ def _drained(terminal: int) -> str:
     return content.decode()
 
 
+@pytest.mark.parametrize("verb", ["check --json", "strategy list"])
+async def test_an_output_onto_a_full_disk_is_named_without_a_traceback(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD)
+    full = os.open("/dev/full", os.O_WRONLY)
+    process = await launch.start(
+        "agent", *verb.split(), folder=tmp_path, environment=programs.environment(tmp_path), stdout=full
+    )
+    os.close(full)
+    _, told = await process.communicate()
+    fix = "free space there, then type it again"
+    assert told.decode() == f"gpubid: the output cannot be written (No space left on device): {fix}\n"
+    assert process.returncode == 1
+
+
 @pytest.mark.parametrize("verb", ["simulate --about", "check --json", "strategy list"])
 async def test_a_reader_that_has_left_is_no_defect(tmp_path: Path, verb: str) -> None:
     (tmp_path / "agent.toml").write_text(GOOD)

@@ -5,13 +5,16 @@
 import asyncio
 import json
 import re
+import resource
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import typer
 
+from agent.cli.setup import init
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import gpubid
@@ -235,3 +238,18 @@ async def test_the_file_says_what_to_do_next_and_how_to_go_live(tmp_path: Path) 
     assert [line for line in made.out.splitlines() if "other clouds" in line] == [OTHER_CLOUDS]
     other = await gpubid(tmp_path, "init", "--yes", "--config", "other.toml")
     assert "next: gpubid rehearse --config other.toml" in other.out
+
+
+def test_a_file_that_its_disk_does_not_hold_is_not_left_in_half(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    least, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    file = tmp_path / "agent.toml"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 * 2**20, most))
+    try:
+        with pytest.raises(typer.Exit):
+            init._write_new(file, "#" * 5 * 2**20, 0o644)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (least, most))
+    assert f"{file} cannot be written (File too large)" in capsys.readouterr().err
+    assert not file.exists()

@@ -79,3 +79,12 @@ async def test_a_market_that_began_anew_ends_what_it_held(tmp_path: Path, how: s
     assert found[1][0] != lease
     assert not daemon.logs("cycle.failed")
     assert (await programs.gpubid(tmp_path, "ledger", "verify")).code == 0
+
+
+async def test_a_market_that_cannot_be_saved_is_named_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(CONFIG)
+    (tmp_path / "ledger.sqlite.market-calm.jsonl").mkdir()
+    ran = await programs.gpubid(tmp_path, "run")
+    assert (ran.code, "Traceback" in ran.err) == (1, False)
+    assert "ledger.sqlite.market-calm.jsonl cannot be written (Is a directory): make the folder, or let" in ran.err
+    assert not (tmp_path / "ledger.sqlite").exists()

@@ -313,9 +313,15 @@ def _write_config(config: Path, text: str, shipped: str) -> None:
 
 def _write_new(file: Path, text: str, mode: int) -> None:
     try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "w") as stream:
-            stream.write(text)
+        stream = os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "w")
     except FileExistsError:
         exits.stop(exits.BAD_INPUT, [f"{file} exists, and nothing is overwritten; move it away, or name another file"])
     except OSError as error:
+        exits.unwritable(file, error)
+    try:
+        with stream:
+            stream.write(text)
+    except OSError as error:
+        # A half file would be refused by the next `check`, and stop the next `init`.
+        file.unlink(missing_ok=True)
         exits.unwritable(file, error)

@@ -248,7 +248,12 @@ async def _embedded(climate_name: str, config: "Config", *, keeps: bool) -> Asyn
     file = config.ledger.with_name(f"{config.ledger.name}.market-{climate_name}.jsonl")
     own, hidden = climate_files.named(climate_name), REDACTOR.concealed
     saved = Saved(file, own, SEED, ScaledClock(), hidden, keeps=keeps, prepare=prepare)
-    await saved.open()
+    try:
+        await saved.open()
+    except OSError as error:
+        from agent.ledger.file import sidecar
+
+        raise sidecar.unwritable(file, error) from None
     async with saved.simulator:
         yield saved
 
