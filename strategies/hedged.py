@@ -1,10 +1,11 @@
 """Slots spread over hosts, owners and markets; they fall back to on-demand by rule, and move back.
 
-The first of three rules that applies to a slot decides about it (`strategies/hedged_rules/`):
+The first of four rules that applies to a slot decides about it (`strategies/hedged_rules/`):
 
-1. `deadline_over_markets`: work of one slot with a deadline, which may be rented on several markets.
-2. `warm_service`: a service with `keep_warm`.
-3. `spread_with_fallback`: everything else.
+1. `deadline_on_one_market`: work of one slot with a deadline, while one market is known for it.
+2. `deadline_over_markets`: the same work over several markets.
+3. `warm_service`: a service with `keep_warm`.
+4. `spread_with_fallback`: everything else.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,13 @@ from agent.decide.moves.auctions import value_upkeep
 from agent.decide.service.service_slots import ServiceChoice
 from agent.decide.strategy import Params, Proposal, SlotView, View
 from agent.domain.work.decision import Reason
-from strategies.hedged_rules import deadline_over_markets, spread_with_fallback, upkeep, warm_service
+from strategies.hedged_rules import (
+    deadline_on_one_market,
+    deadline_over_markets,
+    spread_with_fallback,
+    upkeep,
+    warm_service,
+)
 from strategies.hedged_rules import grounds as view_grounds
 from strategies.hedged_rules.grounds import Grounds
 from strategies.hedged_rules.params import HedgedParams
@@ -29,6 +36,9 @@ class Hedged:
         """Return at most one move for each slot, and none for a slot whose move is under way."""
         if not isinstance(params, HedgedParams):
             raise TypeError("hedged runs on HedgedParams")
+        alone = deadline_on_one_market.propose(view, params)
+        if alone is not None:
+            return alone
         grounds = view_grounds.of(view, params)
         kept = warm_service.keep(grounds)
         return [_placed(_propose(slot, grounds, kept), grounds) for slot in view.slots]

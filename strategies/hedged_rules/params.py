@@ -90,7 +90,7 @@ class HedgedParams(Params):
     cold_start: Annotated[Duration, AfterValidator(_within_a_day)] = duration("2m")
     """Time from a loss until a replacement serves."""
     weigh_markets: bool = True
-    """For a deadline on several markets: choose by the expected cost of finishing in time."""
+    """For one slot with a deadline: choose by the expected cost of finishing in time."""
     reserve: Duration = duration("10m")
     """With `weigh_markets`: time kept free before the last instant."""
     start_delay: Duration = duration("20m")

@@ -19,6 +19,8 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.lab.jobs import tick_engine
 from agent.lab.jobs.job_terms import HOUR, Terms
 from strategies.deadline import Deadline, DeadlineParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 GAP = 600
@@ -39,9 +41,13 @@ CHECKPOINT = Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE)
 class Planned:
     """A rule that asks the whole plan(): it builds the fleet of the job's present state."""
 
-    def __init__(self, params: DeadlineParams) -> None:
-        """Begin with nothing seen."""
-        self._tuned: Mapping[str, Tuned] = {"deadline": builders.tuned(Deadline(), params, "deadline")}
+    def __init__(self, params: DeadlineParams | HedgedParams) -> None:
+        """Begin with nothing seen, under the strategy of these numbers."""
+        is_hedged = isinstance(params, HedgedParams)
+        strategy = Hedged() if is_hedged else Deadline()
+        self._tuned: Mapping[str, Tuned] = {
+            "deadline": builders.tuned(strategy, params, "hedged" if is_hedged else "deadline")
+        }
         self._capacity: dict[str, Capacity] = {}
 
     def choose(self, at: tick_engine.Sight) -> Tenure | None:

@@ -1,11 +1,28 @@
-"""Our own kernel on the bench: observations update a belief, and decide/deadline/multi_pool_policy.py chooses."""
+"""Our own kernel on the bench: observations update a belief, and decide/deadline chooses.
+
+One pool is chosen for by the rule of `deadline`, several by `multi_pool_policy`.
+"""
 
 from dataclasses import dataclass, field
 
-from agent.decide.deadline import multi_pool_policy, regimes
+from agent.decide.deadline import hazards, multi_pool_policy, regimes
 from agent.domain.market.tenure import Tenure
+from agent.lab.deadline import learning_rule
+from agent.lab.deadline.one_pool import OnePool
 from agent.lab.jobs.job_terms import HOUR, Terms
-from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
+from agent.lab.jobs.tick_engine import NOTHING, Choice, Policy, Sight
+
+
+def policy(
+    terms: Terms,
+    known: regimes.Regimes = regimes.SHIPPED,
+    alone: hazards.Hazards = hazards.SHIPPED,
+    numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED,
+) -> Policy:
+    """Return the kernel for a job: `alone` are the first hazards of one pool, `known` the regimes of several."""
+    if len(terms.pools) == 1:
+        return OnePool(learning_rule.rule(alone))
+    return Wander(terms, known, numbers)
 
 
 def standing(sight: Sight, terms: Terms) -> multi_pool_policy.JobState:

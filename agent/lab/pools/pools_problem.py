@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from agent import strategy_files
-from agent.decide.deadline import regimes
+from agent.decide.deadline import hazards, regimes
 from agent.decide.strategy import Params
 from agent.lab.bench import blocks, comparison, split
 from agent.lab.bench.comparison import Case, Score
@@ -26,7 +26,7 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
     "on_demand": lambda terms, _: uniform_progress.OnDemand(terms),
     "eager": lambda terms, _: uniform_progress.Uniform(terms),
     RATE: rate_rule.Rate,
-    OURS: lambda terms, _: own_kernel.Wander(terms),
+    OURS: lambda terms, _: own_kernel.policy(terms),
 }
 """The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""
 
@@ -35,8 +35,8 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
 class PoolsProblem:
     """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own.
 
-    `first_regimes` are those of ours, if they were fitted elsewhere. With `pays_for_probes` ours and the rate rule see
-    a pool only when they ask there, and pay for it.
+    `first_regimes` of several pools and `first_hazards` of one are those of ours, if they were fitted elsewhere. With
+    `pays_for_probes` ours and the rate rule see a pool only when they ask there, and pay for it.
     """
 
     folder: Path
@@ -45,6 +45,7 @@ class PoolsProblem:
     windows: pools_jobs.Windows
     numbers: Mapping[str, Params] = field(default_factory=dict)
     first_regimes: regimes.Regimes | None = None
+    first_hazards: hazards.Hazards | None = None
     pays_for_probes: bool = False
     split: Split | None = None
 
@@ -93,7 +94,8 @@ class PoolsProblem:
     def _policy(self, strategy: str, terms: Terms) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
-            return own_kernel.Wander(terms, self.first_regimes or regimes.SHIPPED, params.weighing)
+            known, alone = self.first_regimes or regimes.SHIPPED, self.first_hazards or hazards.SHIPPED
+            return own_kernel.policy(terms, known, alone, params.weighing)
         return POLICIES[strategy](terms, self.jobs[0].gigabytes)
 
     def score(self, strategy: str, case: Case) -> Score:
