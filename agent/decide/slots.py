@@ -168,10 +168,14 @@ def _is_over(fleet: Fleet, lease: Lease) -> bool:
 
 
 def _ends_at(fleet: Fleet, lease: Lease) -> datetime | None:
-    """Return the end of a lease's contract as listed now, since a host may extend it; else the recorded end."""
+    """Return the end of a lease's contract: the recorded one, or a later one as listed now, since a host may extend it.
+
+    An earlier one is recorded once more than one listing shows it.
+    """
     view = fleet.markets.get(lease.market)
     row = view.instance(lease.instance_id) if view is not None else None
-    return row.ends_at if row is not None and row.ends_at is not None else lease.ends_at
+    known = [each for each in (lease.ends_at, row.ends_at if row is not None else None) if each is not None]
+    return max(known) if lease.ends_at is not None else None
 
 
 def _end(fleet: Fleet, lease: Lease) -> str:

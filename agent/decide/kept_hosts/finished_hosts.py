@@ -94,8 +94,7 @@ def _is_sound(fleet: Fleet, lease: Lease, work: Workload, in_force: InForce) -> 
         return False
     if workload_end.is_avoided(work, lease.host, in_force) or not work.may_use(lease.market):
         return False
-    ends_at = row.ends_at or lease.ends_at
-    is_leaving = ends_at is not None and ends_at - fleet.now < work.requirements.min_end_ahead
+    is_leaving = lease.ends_at is not None and lease.ends_at - fleet.now < work.requirements.min_end_ahead
     return not is_leaving and lease.maintenance_told_at is None
 
 

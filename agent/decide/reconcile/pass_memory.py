@@ -33,6 +33,19 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class TermDoubt:
+    """A listed term that is not believed yet: since when, its last listing, the number of listings, and a figure.
+
+    The figure is the smaller the nearer a listed value is to the known one; the nearest so far is kept.
+    """
+
+    since: datetime
+    seen_at: datetime
+    listings: int
+    nearest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """Suspicions and absences by lease, doubts by intent, sightings of orphans, the last listing by market.
 
@@ -48,3 +61,4 @@ class Memory:
     last_listed: Mapping[str, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)
     quiet: Mapping[str, Quiet] = field(default_factory=dict)
+    term_doubts: Mapping[str, Mapping[str, TermDoubt]] = field(default_factory=dict)

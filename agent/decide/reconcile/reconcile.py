@@ -10,6 +10,7 @@ Invariants:
 4. An unchanged world yields no fact but the periodic metering.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,6 +22,7 @@ from agent.decide.reconcile import (
     agreed_rate,
     billing_turns,
     doubt,
+    doubted_terms,
     groundless_releases,
     host_maintenance,
     market_alerts,
@@ -40,7 +42,7 @@ from agent.decide.reconcile.guards import (
     unfinished_uploads,
 )
 from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown, own_pause
-from agent.decide.reconcile.pass_memory import Memory, Suspicion
+from agent.decide.reconcile.pass_memory import Memory, Suspicion, TermDoubt
 from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
 from agent.domain import money
@@ -103,6 +105,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *acceptance_verdict.alerts(fleet),
         *market_alerts.alerts(fleet),
         *agreed_rate.alerts(fleet),
+        *doubted_terms.alerts(fleet),
     )
     return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.latest(result.facts)) + alerts)
 
@@ -117,17 +120,16 @@ def _market(
     lacking = [lease for lease in open_leases if lease.instance_id not in rows]
     suspicions: dict[str, Suspicion] = {}
     facts: list[Fact] = []
+    doubts: dict[str, Mapping[str, TermDoubt]] = {}
     for lease in present:
-        row = rows[lease.instance_id]
-        shown = billing_turns.as_shown(view, row)
-        over = unseen_ends.changes(fleet, shown, waiting_verdict.unmarked(lease), row, _lost, _updated)
-        held_now = over[-1].after if over else waiting_verdict.unmarked(lease)
-        fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
+        terms = doubted_terms.settle(lease, rows[lease.instance_id], listed_at, memory.term_doubts)
+        found, suspicion = _listed(fleet, view, listed_at, memory, lease, terms.row)
         if suspicion is not None:
             suspicions[lease.lease_id] = suspicion
-        facts += (waiting_verdict.kept(each, lease) for each in (*over, *([fact] if fact is not None else [])))
+        doubts[lease.lease_id] = terms.doubts
+        facts += doubted_terms.with_owed(found, terms)
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
-    settled, doubts = doubt.settle(fleet, view, memory)
+    settled, in_doubt = doubt.settle(fleet, view, memory)
     disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
     orphaned = orphans.find(fleet, view, memory, open_leases, (*disowned, *settled))
     to_look = ownership.unseen(view, settled) | {(view.market, key) for key in orphaned.to_look}
@@ -139,8 +141,9 @@ def _market(
             memory,
             suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
             absences={key: old for key, old in memory.absences.items() if key in others} | absences,
-            doubts=doubts,
+            doubts=in_doubt,
             orphan_sightings=orphaned.sightings,
+            term_doubts={key: old for key, old in memory.term_doubts.items() if key in others} | doubts,
             last_listed={**memory.last_listed, view.market: listed_at},
             last_seen={
                 **{key: seen for key, seen in memory.last_seen.items() if key in kept},
@@ -154,6 +157,18 @@ def _market(
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
         to_look=so_far.to_look | to_look,
     )
+
+
+def _listed(
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lease: Lease, row: Instance
+) -> tuple[list[LeaseChanged], Suspicion | None]:
+    """Return the changes of a lease by its row, oldest first, and a suspicion that waits for the next look."""
+    shown = billing_turns.as_shown(view, row)
+    over = unseen_ends.changes(fleet, shown, waiting_verdict.unmarked(lease), row, _lost, _updated)
+    held_now = over[-1].after if over else waiting_verdict.unmarked(lease)
+    fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
+    found = (*over, *([fact] if fact is not None else []))
+    return [waiting_verdict.kept(each, lease) for each in found], suspicion
 
 
 def _to_probe(leases: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:

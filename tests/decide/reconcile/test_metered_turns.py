@@ -4,6 +4,7 @@ import dataclasses
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
@@ -106,7 +107,8 @@ def test_a_silent_host_may_have_run_it_again_before_its_contract_ended() -> None
 
     def ran(ends_at: datetime) -> float:
         paused = builders.instance(state=InstanceState.PAUSED, ends_at=ends_at)
-        fact = changed(seen(held, paused, at=20, credit=money.usd(1), is_record_read=True))
+        known = msgspec.structs.replace(held, ends_at=ends_at)
+        fact = changed(seen(known, paused, at=20, credit=money.usd(1), is_record_read=True))
         return sum(charge.running_seconds for charge in fact.charges)
 
     assert ran(NOW + timedelta(seconds=200)) == 20 * 15
