@@ -4,6 +4,8 @@
    can refuse what is old or not ours; `X-Gpubid-Key` is the same when a message is sent again.
 2. A command is run without a shell, gets no secret, and is killed with its children at its deadline.
 3. Nothing of an address or a key is ever part of an error.
+4. Apprise's services, and the template of a webhook, get text that calls nobody and hides no address, since a host may
+   have written a part of it.
 """
 
 import asyncio
@@ -24,6 +26,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from agent.clock import Clock
 from agent.config.notify_settings import Hook, Notify, Webhook
 from agent.domain.record.event import Event
+from agent.notify import chat_text
 from agent.notify.incidents import Message
 
 DEADLINE_SECONDS = 15.0
@@ -102,7 +105,9 @@ class WebhookChannel:
     def _body(self, message: Message) -> bytes:
         if self._template is None:
             return json.dumps(as_json(message)).encode()
-        return self._template.render(as_json(message)).encode()
+        given = as_json(message)
+        shown = {name: chat_text.unmarked(given[name]) for name in ("title", "text")}
+        return self._template.render(given | shown).encode()
 
     def _headers(self, message: Message, body: bytes) -> Mapping[str, str]:
         headers = {"Content-Type": "application/json", "X-Gpubid-Key": message.key}
@@ -142,7 +147,9 @@ class AppriseChannel:
         sender = apprise.Apprise()
         for name in self._names:
             sender.add(self._credential(name))
-        return bool(sender.notify(title=message.title, body=message.text[:MOST_TEXT]))
+        title, body = chat_text.unmarked(message.title), chat_text.unmarked(message.text)[:MOST_TEXT]
+        # Services that show HTML get the text with its marks escaped.
+        return bool(sender.notify(title=title, body=body, body_format=apprise.NotifyFormat.TEXT))
 
 
 class HookChannel:

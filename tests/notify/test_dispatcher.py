@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from agent.clock import SteppedClock
 from agent.config.notify_settings import Hook, Notify, Quiet, Rule, Severity, Webhook
@@ -24,39 +23,11 @@ from agent.domain.work.run_times.run_window import WindowRule
 from agent.ledger.store import Ledger
 from agent.notify import channels
 from agent.notify.dispatcher import Courier
+from tests.notify.receiver import Receiver
 from tests.support import programs
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
 SECRET = "a secret of the test"
-
-
-class Receiver:
-    """A web server of the operator's own: keeps every request, and gives the set answer."""
-
-    def __init__(self) -> None:
-        self.status = 204
-        self.got: list[tuple[dict[str, str], bytes]] = []
-        self.url = ""
-        made = web.Application()
-        made.router.add_post("/{tail:.*}", self._take)
-        self._runner = web.AppRunner(made)
-
-    async def _take(self, request: web.Request) -> web.Response:
-        self.got.append((dict(request.headers), await request.read()))
-        return web.Response(status=self.status)
-
-    async def start(self) -> None:
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}/hook"
-
-    async def close(self) -> None:
-        await self._runner.cleanup()
-
-    @property
-    def titles(self) -> list[str]:
-        return [json.loads(body)["title"] for _, body in self.got]
 
 
 @pytest.fixture
