@@ -78,6 +78,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """Why nothing may be paid for there; empty if it may."""
     credit: Usd | None = None
     """The amount that the account can still spend, if the market reports it."""
+    credit_before_fall: Usd | None = None
+    """The credit before a sudden fall that further readings must confirm; None without one."""
     account_id: str = ""
     """The account of the key, if the market reports it."""
     clock_skew_seconds: float = 0.0

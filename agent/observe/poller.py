@@ -26,6 +26,7 @@ from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
 from agent.observe import market_time, search_questions
+from agent.observe.credit_readings import CreditReadings
 from agent.observe.prober import Prober
 from agent.observe.search_pace import SearchPace
 from agent.observe.wide_sample import WideSample
@@ -70,6 +71,7 @@ class Poller:
         self._surveyed: dict[str, float] = {}
         self._offers: dict[str, Offer] = {}
         self._wide = WideSample(market, clock)
+        self._credit = CreditReadings()
         self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
         self._records_unread = 0
@@ -244,14 +246,18 @@ class Poller:
         why_not = self._is_ours(account.account_id)
         believed = await market_time.believed(self.market, self._clock, account.market_time)
         skew = self._clock.heed(self.market.name, believed)
-        # A wrong clock is read again with every listing: one wrong Date must not stop paying for long.
-        self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
+        before_fall = self._credit.take(account.credit, self._clock.monotonic())
+        # A wrong clock, or a sudden fall of the credit, is read again with every listing, since one wrong answer must
+        # not stop paying for long.
+        is_usual = abs(skew) <= CLOSE.total_seconds() and before_fall is None
+        self._account_at = self._clock.monotonic() if is_usual else None
         self.view = msgspec.structs.replace(
             self.view,
             # A key of another account would deny every instance of ours.
             is_key_proven=not why_not,
             account_id=account.account_id,
             credit=account.credit,
+            credit_before_fall=before_fall,
             clock_skew_seconds=skew,
             is_clock_read=self.view.is_clock_read or believed is not None or account.market_time is None,
             no_spend_because=self._no_spend or why_not,

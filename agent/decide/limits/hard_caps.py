@@ -15,6 +15,8 @@ Invariants:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from agent.decide.limits import limits
 from agent.decide.pricing.value_limit import CENT
 from agent.domain import money
@@ -100,7 +102,10 @@ def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -
         if spent is not None:
             yield scope, spent
     for name in sorted(fleet.markets):
-        empty = limits.under_credit_floor(fleet.markets[name], caps)
+        view = fleet.markets[name]
+        # What works is not paused for a sudden fall before it is confirmed.
+        known = view if view.credit_before_fall is None else replace(view, credit=view.credit_before_fall)
+        empty = limits.under_credit_floor(known, caps)
         if empty is not None:
             yield Scope(Kind.MARKET, name), empty
 
