@@ -1,5 +1,7 @@
 import contextlib
 import logging
+import tracemalloc
+import zlib
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
@@ -153,6 +155,39 @@ async def test_an_endless_answer_is_cut_off(clock: SteppedClock) -> None:
             await link.read(READ)
         with pytest.raises(market_errors.Ambiguous, match="longer than 1000"):
             await link.write(RENT)
+
+
+@pytest.mark.parametrize(("encoding", "window"), [("gzip", 31), ("deflate", 15)])
+async def test_a_small_answer_that_unpacks_to_much_is_cut_off_before(
+    clock: SteppedClock, encoding: str, window: int
+) -> None:
+    packer = zlib.compressobj(9, wbits=window)
+    bomb = b"".join([*(packer.compress(bytes(2**20)) for _ in range(256)), packer.flush()])
+    assert len(bomb) < 2**19
+    bounds = Bounds(max_bytes=2**22)
+    packed = Says(bomb, headers={"Content-Encoding": encoding})
+    async with serving(packed) as server, linked(server.url, clock, bounds=bounds) as link:
+        tracemalloc.start()
+        try:
+            with pytest.raises(market_errors.Malformed, match="longer than"):
+                await link.read(READ)
+            with pytest.raises(market_errors.Ambiguous, match="longer than"):
+                await link.write(RENT)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 8 * bounds.max_bytes
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_no_other_host_gets_the_key_by_a_redirect(clock: SteppedClock, status: int) -> None:
+    async with serving(Says({"offers": []})) as thief:
+        elsewhere = Says(status=status, headers={"Location": f"{thief.url}/api/v1/instances/"})
+        async with serving(elsewhere) as server, linked(server.url, clock) as link:
+            replies = [await link.read(READ), await link.read(SEARCH), await link.write(RENT)]
+            replies += [await link.fetch(f"{server.url}/log", 100), await link.tail(READ, 100)]
+    assert {reply.status for reply in replies} == {status}
+    assert thief.seen == []
 
 
 async def test_the_key_travels_in_its_header_and_nowhere_else(
