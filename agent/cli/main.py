@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -71,6 +72,9 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 @app.callback(invoke_without_command=True)
 def version(*, shown: bool = typer.Option(False, "--version", help="Print the version and end.")) -> None:
     """Print the version."""
+    # The entry took Ctrl-C away while it loaded; from here on a verb may have something to end.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if shown:
         sys.stdout.write(f"gpubid {__version__}\n")
         raise typer.Exit(exits.DONE)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import pty
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from agent import __version__
 from agent.cli import main
 from agent.cli.shared import session
+from agent.config import lint
 from tests.support import launch, programs
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid
@@ -29,6 +31,7 @@ VERBS = sorted(
     }
     | {str(group.name) for group in main.app.registered_groups}
 )
+ROOT = Path(__file__).parents[2]
 LOOKS_DRAWN = re.compile(r"[━⠋⠙⠹⠸]|\x1b\[")
 
 
@@ -164,6 +167,30 @@ def _drained(terminal: int) -> str:
         pass
     os.close(terminal)
     return content.decode()
+
+
+async def test_a_stop_while_the_command_line_loads_is_silent(tmp_path: Path) -> None:
+    interrupts = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "typer.py").write_text(interrupts)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent", "check"),
+        env=programs.environment(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert await process.communicate() == (b"", b"")
+    assert process.returncode == -signal.SIGINT
+
+
+async def test_a_stop_in_a_verb_is_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    monkeypatch.setattr(lint, "findings", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    (tmp_path / "agent.toml").write_text(GOOD)
+    try:
+        ran = CliRunner().invoke(main.app, ["check", "--config", str(tmp_path / "agent.toml")])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ran.exit_code == 130
 
 
 @pytest.mark.parametrize("verb", ["check --json", "strategy list"])
