@@ -197,8 +197,8 @@ storm: setup ## Sixty kill -9s a market over real processes, in transport faults
 	@$(PYTHON) -m tests.storm
 
 .PHONY: disasters
-disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, lies and deaths, judged every cycle
-	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
+disasters: setup ## Play SEEDS disasters from FIRST on, here or on Dask (ON=tls://…): fleets in faults, lies and deaths, judged every cycle
+	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(if $(ON),--on $(ON))
 
 .PHONY: ha-demo
 ha-demo: setup tools ## Start PostgreSQL, two daemons and a simulated market here, kill the leader while it rents, and show what happened

@@ -8,8 +8,7 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, regressions, tell
+from tests.disasters import draw, play, regressions, seed_runs, tell
 from tests.disasters.sight import Broken
 
 AT_ONCE = 8
@@ -17,12 +16,13 @@ AT_ONCE = 8
 
 def found(name: str, seed: int) -> Broken | None:
     """Return the violations that a seed shows without the fix and not with it."""
-    disasters.quietly()
-    with regressions.taken_out(name):
-        broken = play.play(draw.story(seed)).broken
-    if broken is None or play.play(draw.story(seed)).broken is not None:
-        return None
-    return broken
+    seed_runs.quietly()
+    with seed_runs.ready():
+        with regressions.taken_out(name):
+            broken = play.play(draw.story(seed)).broken
+        if broken is None or play.play(draw.story(seed)).broken is not None:
+            return None
+        return broken
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     asked = parser.parse_args()
     unfound = 0
-    with ProcessPoolExecutor(os.cpu_count() or 1, initializer=disasters.ready) as pool:
+    with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
         for name in asked.names:
             unfound += not _proven(pool, name, asked.first, asked.seeds)
     return 1 if unfound else 0

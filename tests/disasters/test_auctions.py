@@ -15,8 +15,7 @@ from agent.domain.market.label import Label
 from agent.domain.slot import Slot
 from agent.markets.mithril import rows
 from agent.simulator.mithril.model import Status
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, stage
+from tests.disasters import draw, play, seed_runs, stage
 from tests.disasters.auctions import auction_deeds, auction_draw
 from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.points import open_bids, rate_cap
@@ -30,7 +29,7 @@ QUIET = Story(7, (MARKET,), WORKS, 30.0, 0.0, 0, auctions=Auctions(tells=1.0))
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     structlog.reset_defaults()
 

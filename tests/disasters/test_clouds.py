@@ -15,8 +15,7 @@ from agent.markets.dstack.endings import TERMINATED, Endings
 from agent.markets.dstack.listing import Listed
 from agent.markets.dstack.rows import Machine, Run
 from agent.markets.dstack.states import Standing
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.clouds import cloud_draw
 from tests.disasters.clouds.cloud_draw import MARKET
 from tests.disasters.clouds.false_returns import FalseReturns
@@ -29,7 +28,7 @@ LOOKS = tuple(Deed(CALM_FROM + after, "called_gone") for after in (2, 8, 14))
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     structlog.reset_defaults()
 

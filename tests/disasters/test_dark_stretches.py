@@ -13,8 +13,7 @@ from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Bills
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.points import given_back
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
@@ -22,7 +21,7 @@ from tests.disasters.story import Deed, Story, Strike, Work
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads what is logged.
     structlog.reset_defaults()

@@ -12,8 +12,7 @@ from agent.domain.slot_demand import Demand, DemandFrom
 from agent.domain.work.workload import Workload, WorkloadKind
 from agent.observe.demand import demand_sources
 from agent.observe.demand.demand_sources import DemandUnknownError
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, stage
+from tests.disasters import draw, seed_runs, stage
 from tests.disasters.points.slots import Slots
 from tests.disasters.story import Work
 
@@ -51,7 +50,7 @@ class Queue:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()
@@ -65,5 +64,5 @@ def test_every_point_but_the_sixth_holds(seed: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(stage, "workload", demanded)
     monkeypatch.setattr(demand_sources, "tasks", queue.tasks)
     monkeypatch.setattr(Slots, "judge", lambda *_, **__: ())
-    assert disasters.lived(seed).broken is None
+    assert seed_runs.lived(seed).broken is None
     assert queue.asked or "service" not in {work.kind for work in draw.story(seed).works}, "nobody asked"

@@ -21,7 +21,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release, Resume
 from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, regressions, shrink, tell
+from tests.disasters import draw, play, regressions, seed_runs, shrink, tell
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 
@@ -31,7 +31,7 @@ QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

@@ -13,14 +13,13 @@ from agent.decide.facts import Marked
 from agent.decide.reconcile import reconcile, workload_end
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease
-from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import play, seed_runs
 from tests.disasters.story import Deed, Guarded, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

@@ -15,15 +15,14 @@ from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.points import releases
 from tests.disasters.story import Deed, Guarded, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads what is logged.
     structlog.reset_defaults()

@@ -26,15 +26,14 @@ from agent.domain.record.lease import Lease
 from agent.domain.work import only_copy
 from agent.domain.work.workload import Workload
 from agent.markets import port
-from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import play, seed_runs
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Guarded, Story, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

@@ -8,8 +8,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, stage
+from tests.disasters import draw, play, seed_runs, stage
 from tests.disasters.auctions import auction_draw
 from tests.disasters.clouds import cloud_draw
 from tests.disasters.guards import guard_draw
@@ -22,7 +21,7 @@ from tests.disasters.story import Deed, Guarded, Story, Work
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

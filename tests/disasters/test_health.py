@@ -9,8 +9,7 @@ import structlog
 
 from agent.decide.reconcile.probes import probing
 from agent.observe.prober import Prober
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.health import health_draw
 from tests.disasters.health.verdicts import Verdicts
 from tests.disasters.story import Deed, Health, Story, Strike, Work
@@ -18,7 +17,7 @@ from tests.disasters.story import Deed, Health, Story, Strike, Work
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     structlog.reset_defaults()
 

@@ -11,15 +11,14 @@ from agent.decide import slots
 from agent.decide.reconcile import doubt
 from agent.simulator import recorded_figures
 from agent.simulator.vast.world import World
-from tests.disasters import __main__ as disasters
-from tests.disasters import play, stage
+from tests.disasters import play, seed_runs, stage
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

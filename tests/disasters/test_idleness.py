@@ -9,8 +9,7 @@ import structlog
 
 from agent.decide.reconcile.probes import idleness
 from agent.domain.work import usefulness
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.idleness import idle_draw
 from tests.disasters.idleness.idle_times import IdleTimes
 from tests.disasters.story import Deed, Guarded, Idle, Story, Strike, Work
@@ -22,7 +21,7 @@ BUSY = dataclasses.replace(IDLES, works=(dataclasses.replace(WORK, idle=Idle("re
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     structlog.reset_defaults()
 

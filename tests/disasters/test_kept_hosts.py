@@ -12,8 +12,7 @@ import structlog
 from agent.act.kept_hosts import host_keeping
 from agent.decide.kept_hosts import finished_hosts, next_slots
 from agent.domain.record.lease import Bills, LeaseState
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.guards.guard_world import slot_of
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.kept_hosts import kept_draw
@@ -26,7 +25,7 @@ WELL = Story(7, ("vast",), (ARRAY,), 30.0, 0.0, 0)
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     structlog.reset_defaults()
 

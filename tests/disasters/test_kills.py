@@ -7,15 +7,14 @@ from unittest import mock
 import pytest
 import structlog
 
-from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import play, seed_runs
 from tests.disasters.judge import Judge
 from tests.disasters.story import Deed, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads what is logged.
     structlog.reset_defaults()

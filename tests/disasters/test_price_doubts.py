@@ -10,14 +10,13 @@ import structlog
 
 from agent.decide.reconcile import agreed_rate
 from agent.domain.record.lease import Lease
-from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import play, seed_runs
 from tests.disasters.story import Deed, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads what is logged.
     structlog.reset_defaults()

@@ -10,14 +10,13 @@ import structlog
 from agent.decide.pricing.worth import work_value
 from agent.domain.market.gpu import GpuModel
 from agent.domain.work.workload import Workload
-from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import play, seed_runs
 from tests.disasters.story import Deed, Story, Work
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

@@ -10,8 +10,7 @@ import structlog
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Workload
-from tests.disasters import __main__ as disasters
-from tests.disasters import stage
+from tests.disasters import seed_runs, stage
 from tests.disasters.points.slots import Slots
 from tests.disasters.story import Work
 
@@ -37,7 +36,7 @@ def timed(work: Work, seed: int) -> Workload:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()
@@ -49,4 +48,4 @@ def test_every_point_but_the_sixth_holds(seed: int, monkeypatch: pytest.MonkeyPa
     """The judge of the sixth point, that every slot runs, knows no window."""
     monkeypatch.setattr(stage, "workload", lambda work: timed(work, seed))
     monkeypatch.setattr(Slots, "judge", lambda *_, **__: ())
-    assert disasters.lived(seed).broken is None
+    assert seed_runs.lived(seed).broken is None

@@ -23,8 +23,7 @@ from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
 from agent.simulator.vast.world import World
-from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
+from tests.disasters import draw, play, seed_runs
 from tests.disasters.orders import Order
 from tests.disasters.points.money import Money
 from tests.disasters.points.prices import Prices
@@ -35,7 +34,7 @@ from tests.support.steered import Simulator
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    disasters.quietly()
+    seed_runs.quietly()
     yield
     # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,8 +30,11 @@ REFUSED = {"bad_address", "no_tls", "no_certificates", "threads", "other_build"}
 
 
 @contextlib.contextmanager
-def workers(address: str | None, count: int) -> "Iterator[Workers]":
-    """Yield the workers at an address, or so many processes of this machine; end with the reason if they fail."""
+def workers(address: str | None, count: int, packages: Sequence[str] = ()) -> "Iterator[Workers]":
+    """Yield the workers at an address, or so many processes of this machine; end with the reason if they fail.
+
+    `packages` are those whose files must be equal on a cluster, by default those of the program.
+    """
     from agent.lab.workers.lab_workers import LocalWorkers
 
     if address is None:
@@ -42,7 +45,7 @@ def workers(address: str | None, count: int) -> "Iterator[Workers]":
     from agent.lab.workers.cluster_error import ClusterError
 
     try:
-        with dask_workers.connected(address) as cluster:
+        with dask_workers.connected(address, packages or dask_workers.PROGRAM) as cluster:
             yield cluster
             _report(cluster)
     except ClusterError as error:

@@ -50,7 +50,10 @@ def build(packages: Sequence[str]) -> dict[str, str]:
 
 
 def _files(package: str) -> list[tuple[str, Path]]:
-    """Return the files of a package by their names, or none if the package is missing."""
+    """Return the files of a package by their names, or none if the package is missing.
+
+    Hidden files, such as those that editors and tests leave, decide no result.
+    """
     try:
         folders = importlib.import_module(package).__path__
     except (ImportError, AttributeError):
@@ -59,7 +62,7 @@ def _files(package: str) -> list[tuple[str, Path]]:
         (f"{package}/{path.relative_to(folder).as_posix()}", path)
         for folder in map(Path, folders)
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
     )
 
 
