@@ -1,6 +1,6 @@
 """App: the program as a value. Tests, rehearsals and the command line build, run and close the very same one.
 
-This is the composition root: it alone knows the concrete markets and how the parts are connected.
+This is the composition root: it alone knows how the parts are connected.
 """
 
 import asyncio
@@ -48,8 +48,7 @@ from agent.ledger import storage
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
-from agent.markets import instrumented, port, registered_markets
-from agent.observe import new_files, snapshot
+from agent.observe import reload_review
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.demand.demand_reader import DemandReader
 from agent.observe.guard_reader import GuardReader
@@ -78,45 +77,59 @@ class App:
         is_dry: bool,
     ) -> None:
         """Connect the parts; use `open`, which also opens the ledger and settles the intents that a crash left."""
-        self.ledger = ledger
-        self.clock = clock
-        self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
-        self._accounts, self._replicas = Accounts(ledger, self.markets, clock), ReplicaWatch(ledger, clock)
-        self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
+        self.ledger, self.clock = ledger, clock
         self.config, self.credential = config, outside.credential
+        self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
+        self.markets = {settings.name: outside.connect(settings) for settings in config.markets}
+        self._accounts, self._replicas = Accounts(ledger, self.markets, clock), ReplicaWatch(ledger, clock)
         self.seen: Pass | None = None
+        self._is_dry = is_dry
         self._stopped_because = ""
         self._turn = asyncio.Lock()
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
-        apis = {settings.name: outside.urls.get(settings.name, settings.url) for settings in config.markets}
-        self._guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential, apis)
-        of_rents = (self._denial, outside.credential, self._guards)
-        self._journal = Journal(ledger, self.markets, outside.clock, outside.new_id, *of_rents)
-        self.pollers = [
-            Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
-            for settings in config.markets
-        ]
-        for poller, settings in zip(self.pollers, config.markets, strict=True):
-            market, may_be_local = poller.market, settings.is_on_this_machine
-            poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
-        heard = (outside.clock, asyncio.create_task, outside.credential)
-        self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
-        self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
-        self.demand = DemandReader(*heard[:2])
-        self.estimates = TaskEstimates(*heard[:2], ledger.place, self.markets)
-        self.fronts = FrontWriter(*heard[:2], {each.name for each in config.markets if each.is_on_this_machine})
-        self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
-        self._is_dry = is_dry
-        place = (kept_log.folder_of(config.ledger), 0 if is_dry else config.log_bytes)
-        self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: ledger.is_writable)
-        self._journal.before_ending = self.logs.before_ending
-        self.keys = KeyRegistration(ledger, self.markets, *heard[:2], outside.new_id, lambda: self._stopped_because)
-        self.billing_watch, self._windows = BillingWatch(ledger, self.pollers, clock), WindowLog(ledger)
-        self._executor = Executor(self._journal)
+        self.pollers = [self._poller(settings, outside) for settings in config.markets]
+        self._connect_orders(outside)
+        self._connect_guards(outside)
+        self._connect_beside(outside)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = self._new_cycle(outside.clock, is_dry=is_dry)
+
+    def _poller(self, settings: MarketSettings, outside: Outside) -> Poller:
+        market = self.markets[settings.name]
+        poller = Poller(market, self.clock, settings.why_unpaid, self._account_check(settings.name))
+        is_here = settings.is_on_this_machine
+        poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=is_here)
+        return poller
+
+    def _connect_orders(self, outside: Outside) -> None:
+        """Connect the way from a decision to a market."""
+        apis = {settings.name: outside.urls.get(settings.name, settings.url) for settings in self.config.markets}
+        self._guards = GuardLaunches(self.ledger.fleet_id, guard_archive.packed, outside.credential, apis)
+        of_rents = (self._denial, outside.credential, self._guards)
+        self._journal = Journal(self.ledger, self.markets, outside.clock, outside.new_id, *of_rents)
+        self._executor = Executor(self._journal)
+
+    def _connect_guards(self, outside: Outside) -> None:
+        """Connect the readers and writers of guards' buckets."""
+        heard = (outside.clock, asyncio.create_task, outside.credential)
+        self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
+        self._audit, self._runs = CheckpointAudit(*heard), RunSearch(self.ledger, *heard, is_dry=self._is_dry)
+        self.signs = SignsOfLife(self.ledger, *heard, self._refusals, is_dry=self._is_dry)
+
+    def _connect_beside(self, outside: Outside) -> None:
+        """Connect the other parts that work beside the cycles or after them."""
+        config, spawned = self.config, (outside.clock, asyncio.create_task)
+        self.demand = DemandReader(*spawned)
+        self.estimates = TaskEstimates(*spawned, self.ledger.place, self.markets)
+        self.fronts = FrontWriter(*spawned, {each.name for each in config.markets if each.is_on_this_machine})
+        place = (kept_log.folder_of(config.ledger), 0 if self._is_dry else config.log_bytes)
+        self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: self.ledger.is_writable)
+        self._journal.before_ending = self.logs.before_ending
+        self.keys = KeyRegistration(self.ledger, self.markets, *spawned, outside.new_id, lambda: self._stopped_because)
+        self.billing_watch = BillingWatch(self.ledger, self.pollers, self.clock)
+        self._windows = WindowLog(self.ledger)
 
     def _new_cycle(self, clock: Clock, *, is_dry: bool) -> Cycle:
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
@@ -174,50 +187,56 @@ class App:
         """Run one cycle, or return None if an order to end something interrupted it."""
         async with self._turn:
             # A reload during the turn counts from the next one on, when the leases have its names.
-            rules, unwritten = self.rules, ""
+            rules = self.rules
             self.ledger.refuse_unled()
             await self._replicas.look()
-            try:
-                await kill_order.settle(self.ledger, self.clock.now())
-                await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
-                await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
-                await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
-                await self.signs.keep(rules.workloads)
-            except LedgerError as error:
-                # The cycle still ends what must end. A lease under its old name leaves a slot that only looks empty.
-                unwritten = f"the ledger could not be written a moment ago: {error.sentence}"
-                log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
+            unwritten = await self._record_before(rules)
             try:
                 done = await self._cycle.run(rules, unwritten)
                 self.signs.note_pass()
             except ReadingInterrupted:
                 return None
             finally:
-                self.billing_watch.look()
-                if not self._is_dry:
-                    self.signs.look(rules.workloads)
-                    leases, spoken = self.ledger.recollection(self.clock.now()).leases, self._guard_reader.spoken
-                    self._guards.look(leases, rules.workloads, self.beside, self.clock.monotonic(), spoken)
+                self._look_after(rules)
             self.seen = done
             if not self._is_dry:
-                known = self.ledger.recollection(self.clock.now())
-                self.logs.look(known.leases, known.holds)
-                await self._windows.keep(done.fleet)
-                await self.keys.keep(done.fleet)
-                self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
-                self.demand.look(rules.workloads)
-                self.estimates.look(rules.workloads, known, rules.tuned)
-                self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
-            await self._note_endpoints(done)
+                await self._look_beside(done, rules)
+            self._endpoints = await endpoints.keep(self.ledger, done.fleet, self._endpoints)
             return done
 
-    async def _note_endpoints(self, done: Pass) -> None:
-        after = endpoints.of(done.fleet)
-        moved = endpoints.changes(self._endpoints, after)
-        if moved:
-            async with self.ledger.transaction() as tx:
-                endpoints.note(tx, done.fleet, moved, after)
-            self._endpoints = after
+    async def _record_before(self, rules: Rules) -> str:
+        """Record what came between two cycles; return why the ledger could not be written, or an empty text."""
+        try:
+            await kill_order.settle(self.ledger, self.clock.now())
+            await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
+            await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
+            await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
+            await self.signs.keep(rules.workloads)
+        except LedgerError as error:
+            # The cycle still ends what must end. A lease under its old name leaves a slot that only looks empty.
+            log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
+            return f"the ledger could not be written a moment ago: {error.sentence}"
+        return ""
+
+    def _look_after(self, rules: Rules) -> None:
+        """Begin the work that follows each cycle, also a failed or an interrupted one."""
+        self.billing_watch.look()
+        if self._is_dry:
+            return
+        self.signs.look(rules.workloads)
+        leases, spoken = self.ledger.recollection(self.clock.now()).leases, self._guard_reader.spoken
+        self._guards.look(leases, rules.workloads, self.beside, self.clock.monotonic(), spoken)
+
+    async def _look_beside(self, done: Pass, rules: Rules) -> None:
+        """Begin the work beside the cycles that needs a good one."""
+        known = self.ledger.recollection(self.clock.now())
+        self.logs.look(known.leases, known.holds)
+        await self._windows.keep(done.fleet)
+        await self.keys.keep(done.fleet)
+        self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
+        self.demand.look(rules.workloads)
+        self.estimates.look(rules.workloads, known, rules.tuned)
+        self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
 
     def stop_writing(self, why: str) -> None:
         """Send nothing more that pays, until the program starts again."""
@@ -296,19 +315,12 @@ class App:
         return await ordered_endings.carry_out(self.ledger, self._executor, workloads, wanted, whole)
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
-        """Return the effects of a configuration on the leases, with the findings that refuse it.
-
-        At a start the earlier caps are not known, and a cap that is reached is no reason to look after nothing. Only
-        findings that would orphan a lease count then.
-        """
+        """Return the effects of a configuration on the leases, with the findings that refuse it."""
         now = self.clock.now()
-        known = self.ledger.recollection(now)
-        after = new_files.after(config, known.ran_micros, now)
+        held = reload_review.holdings(self.ledger.recollection(now), now)
         if is_start:
-            return reload.orphaning(after, known.leases)
-        spend_of = snapshot.renamed(known.spend_of, config.workloads)
-        standing = reload.present(known.leases, known.intents, known.total, now, spend_of)
-        return reload.findings(after, known.leases, standing, self.rules.caps, self.rules.workloads)
+            return reload_review.at_start(config, held)
+        return reload_review.findings(config, held, self.rules.caps, self.rules.workloads)
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""
@@ -383,18 +395,3 @@ class App:
         if operator_holds.kill_of_everything(self.ledger.recollection(now).holds, now) is not None:
             return "all spending was stopped by `gpubid kill` while this waited to be sent"
         return self._why_unpaid()
-
-
-def _no_spend(settings: MarketSettings) -> str:
-    return "" if settings.may_spend else f"spend = false in [markets.{settings.name}]: set spend = true to let it pay"
-
-
-def connect(settings: MarketSettings, outside: Outside) -> port.Market:
-    """Return a market; no request is sent yet."""
-    url = outside.urls.get(settings.name, settings.url)
-    given = (url, lambda: outside.secret(settings), outside.clock, outside.jitter)
-    record, through = registered_markets.record(settings.name), outside.exchanges.get(settings.name)
-    market = record.connect(*given, options=settings.connect_options, through=through)
-    if outside.observer is None:
-        return market
-    return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)

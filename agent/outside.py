@@ -1,4 +1,4 @@
-"""The outside world of the program: clock, keys and addresses. A test hands in its own."""
+"""The outside world of the program: clock, keys, addresses and markets. A test hands in its own."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -8,6 +8,7 @@ from agent.act import rent_terms
 from agent.clock import Clock
 from agent.config.settings import MarketSettings
 from agent.ledger.storage_port import Password, Storage
+from agent.markets import instrumented, port, registered_markets
 from agent.markets.http_exchange import Exchange
 
 
@@ -33,3 +34,13 @@ class Outside:
     """The ledger's place, where this process has won it as a standby; None means as the configuration names it."""
     concealed: Callable[[str], str] = str
     """Returns a text without the keys that this process has read."""
+
+    def connect(self, settings: MarketSettings) -> port.Market:
+        """Return a market; no request is sent yet."""
+        url = self.urls.get(settings.name, settings.url)
+        given = (url, lambda: self.secret(settings), self.clock, self.jitter)
+        record, through = registered_markets.record(settings.name), self.exchanges.get(settings.name)
+        market = record.connect(*given, options=settings.connect_options, through=through)
+        if self.observer is None:
+            return market
+        return instrumented.Instrumented(market, self.observer(settings.name), self.clock.monotonic)

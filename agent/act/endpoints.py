@@ -1,13 +1,14 @@
 """Addresses of services: each change is an event, because a service that moves changes its address."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from agent.domain.fleet import Fleet
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
-from agent.ledger.transaction import Transaction
+from agent.ledger.store import Ledger
 
 CHANGED = EventKind.ENDPOINTS_CHANGED
 
@@ -31,14 +32,26 @@ def _port(entry: str) -> int:
     return int(digits) if digits.isascii() and digits.isdecimal() else -1
 
 
-def changes(before: Mapping[Slot, str], after: Mapping[Slot, str]) -> Iterable[Slot]:
+def changes(before: Mapping[Slot, str], after: Mapping[Slot, str]) -> Sequence[Slot]:
     """Return the slots with a changed, removed or new address."""
     return [slot for slot in sorted({*before, *after}, key=str) if before.get(slot) != after.get(slot)]
 
 
-def note(tx: Transaction, fleet: Fleet, slots: Iterable[Slot], after: Mapping[Slot, str]) -> None:
-    """Record the addresses of slots from now on; an empty reason means that a slot has none."""
-    for slot in slots:
-        tx.append_event(
-            Event(at=fleet.now, kind=CHANGED, workload=slot.workload, slot=slot.index, reason=after.get(slot, ""))
-        )
+async def keep(ledger: Ledger, fleet: Fleet, before: Mapping[Slot, str]) -> Mapping[Slot, str]:
+    """Record each changed address of a fleet, and return all addresses.
+
+    Raises:
+        LedgerError: nothing was written.
+    """
+    after = of(fleet)
+    moved = changes(before, after)
+    if moved:
+        async with ledger.transaction() as tx:
+            for slot in moved:
+                tx.append_event(_event(fleet.now, slot, after.get(slot, "")))
+    return after
+
+
+def _event(now: datetime, slot: Slot, places: str) -> Event:
+    """Return the event of the addresses of a slot; an empty text means that it has none."""
+    return Event(at=now, kind=CHANGED, workload=slot.workload, slot=slot.index, reason=places)

@@ -35,6 +35,11 @@ class MarketSettings:
         return bool(self.simulated)
 
     @property
+    def why_unpaid(self) -> str:
+        """Why nothing is paid for there by the file, or an empty text."""
+        return "" if self.may_spend else f"spend = false in [markets.{self.name}]: set spend = true to let it pay"
+
+    @property
     def connect_options(self) -> MarketOptions | None:
         """The keys to connect with; None if there are none."""
         return self.options.on_simulated_market() if self.options is not None and self.is_simulated else self.options

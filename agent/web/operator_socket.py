@@ -34,6 +34,7 @@ from agent.domain.record import expiry
 from agent.domain.record.intent import Intent
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
+from agent.observe import reload_review
 from agent.web.daemon_port import Orders, Process
 from agent.web.reading import (
     holdings,
@@ -216,7 +217,7 @@ class OperatorSocket:
 
     async def _holdings(self, _: web.Request) -> web.Response:
         now = self._orders.clock.now()
-        present = holdings.of(self._orders.ledger.recollection(now), now)
+        present = reload_review.holdings(self._orders.ledger.recollection(now), now)
         return web.Response(body=holdings.encoded(present), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.Response:

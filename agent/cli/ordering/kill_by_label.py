@@ -157,9 +157,7 @@ async def _markets(
     settings: "tuple[MarketSettings, ...]", config: "Config | None"
 ) -> "AsyncIterator[Mapping[str, Market]]":
     async with _outside(settings, config) as outside:
-        from agent.app import connect
-
-        markets = {each.name: connect(each, outside) for each in settings}
+        markets = {each.name: outside.connect(each) for each in settings}
         try:
             yield markets
         finally:

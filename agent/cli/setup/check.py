@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.operators.reload import Finding
     from agent.domain.work.workload import Workload
-    from agent.web.reading.holdings import Holdings
+    from agent.observe.reload_review import Holdings
 
 
 PRICES_OF = timedelta(days=7)
@@ -142,22 +142,19 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
 
 
 async def _found(config: "Config") -> "tuple[Finding, ...]":
-    from agent.decide.operators import reload
-    from agent.observe import new_files, snapshot
+    from agent.observe import reload_review
     from agent.web.reading import caps
 
     running = await daemon_socket.get(config, "/running")
     present = await _holdings(config, from_daemon=running is not None)
-    after = new_files.after(config, dict(present.ran_micros), present.now)
-    spend_of = snapshot.renamed(dict(present.spend_of), config.workloads)
-    standing = reload.present(present.leases, present.intents, present.total, present.now, spend_of)
-    return reload.findings(after, present.leases, standing, caps.of(running["limits"]) if running else None)
+    return reload_review.findings(config, present, caps.of(running["limits"]) if running else None)
 
 
 async def _holdings(config: "Config", *, from_daemon: bool) -> "Holdings":
     """Return the holdings: from the daemon, or from the ledger if no daemon runs."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
+    from agent.observe import reload_review
     from agent.web.reading import holdings
 
     if from_daemon:
@@ -165,7 +162,7 @@ async def _holdings(config: "Config", *, from_daemon: bool) -> "Holdings":
     reader = await open_reader(ledger_access.place_of(config))
     try:
         now = SystemClock().now()
-        return holdings.of(await reader.recollection(now), now)
+        return reload_review.holdings(await reader.recollection(now), now)
     finally:
         await reader.close()
 

@@ -64,7 +64,6 @@ def versions() -> list[Line]:
 
 async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
     """Check one market: its key, account and permissions, credit, clock and listing."""
-    from agent.app import connect
     from agent.markets import market_errors, registered_markets
     from agent.systemd import CredentialError
 
@@ -75,7 +74,7 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
         session.secret(settings)
     except CredentialError as error:
         return [Line(f"key {settings.name}", Verdict.FAIL, str(error), "give the daemon the key")]
-    it = connect(settings, outside)
+    it = outside.connect(settings)
     lines: list[Line] = []
     try:
         account = await it.account()

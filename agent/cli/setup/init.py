@@ -271,13 +271,12 @@ def _parsed(text: str) -> "Config":
 
 
 def _account(settings: "Config", key: str) -> "Account":
-    from agent.app import connect
     from agent.clock import SystemClock
     from agent.markets import market_errors
     from agent.outside import Outside
 
     async def asked() -> "Account":
-        market = connect(settings.markets[0], Outside(SystemClock(), lambda _: key, {}))
+        market = Outside(SystemClock(), lambda _: key, {}).connect(settings.markets[0])
         try:
             account = await market.account()
             # A key may be good and yet list nothing, such as one for another project.

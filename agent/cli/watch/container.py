@@ -1,9 +1,7 @@
 """`gpubid ssh` and `gpubid logs`: log in to a slot's container, and read its output."""
 
 import asyncio
-import functools
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -151,22 +149,13 @@ async def _directly(config: "Config", question: "LogQuestion") -> dict[str, Any]
 async def _present(config: "Config", question: "LogQuestion", leases: "Sequence[Lease]") -> dict[str, Any]:
     """Return the present output, from the market."""
     from agent.clock import SystemClock
-    from agent.markets import registered_markets
+    from agent.outside import Outside
     from agent.web.reading import container_logs
 
     if any(settings.is_simulated for settings in config.markets):
         exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
-    clock = SystemClock()
-    markets = {
-        settings.name: registered_markets.record(settings.name).connect(
-            settings.url,
-            functools.partial(session.secret, settings),
-            clock,
-            lambda: secrets.randbelow(1000) / 1000,
-            options=settings.options,
-        )
-        for settings in config.markets
-    }
+    outside = Outside(SystemClock(), session.secret, {})
+    markets = {settings.name: outside.connect(settings) for settings in config.markets}
     try:
         return await container_logs.read(question.lease or question.slot, question.lines, leases, markets)
     finally:
