@@ -78,7 +78,8 @@ def text(file: Path) -> str:
         return said
     if any(own.is_relative_to(folder) for folder in HIDDEN):
         sys.stderr.write(
-            f"gpubid: the unit hides {own} from the service; install the program for all users, as README describes\n"
+            f"gpubid: the unit hides {own} from the service; install the program where a service may read it: "
+            "UV_TOOL_DIR=/opt/gpubid UV_TOOL_BIN_DIR=/usr/local/bin uv tool install WHEEL\n"
         )
     return said.replace(PACKAGED, str(own))
 
