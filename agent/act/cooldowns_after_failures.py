@@ -51,18 +51,18 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
     events = await reader.events(since=since, kinds=(*KINDS, TRIPPED), limit=MOST_EVENTS)
     last = {event.rule: event.at for event in reversed(events) if event.kind == TRIPPED}
     incidents = await _incidents(reader, [event for event in events if event.kind != TRIPPED])
-    in_cooldown = {rest.place for rest in fleet.cooldowns if not rest.is_over(fleet.now)}
+    in_cooldown = {cooldown.place for cooldown in fleet.cooldowns if not cooldown.is_over(fleet.now)}
     trips = tuple(
         trip
         for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now)
-        if trip.rest.place not in in_cooldown
+        if trip.cooldown.place not in in_cooldown
     )
     if trips:
         async with ledger.transaction() as tx:
             for trip in trips:
-                tx.add_expiring(trip.rest)
+                tx.add_expiring(trip.cooldown)
                 tx.append_event(_event(trip, fleet.now))
-                log.warning(TRIPPED, protection=trip.protection, key=trip.rest.key, reason=trip.sentence)
+                log.warning(TRIPPED, protection=trip.protection, key=trip.cooldown.key, reason=trip.sentence)
     return trips
 
 
@@ -71,7 +71,7 @@ def _event(trip: protections.Trip, now: datetime) -> Event:
         at=now,
         kind=TRIPPED,
         market=trip.market,
-        rule=str(trip.rest),
+        rule=str(trip.cooldown),
         reason_code=trip.protection,
         reason=trip.sentence,
     )

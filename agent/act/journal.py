@@ -339,8 +339,8 @@ class Journal:
             said = f"{reason}: {sentence}"
             tx.append_event(intents.event_of(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
-            for rest in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
-                tx.add_expiring(rest)
+            for record in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
+                tx.add_expiring(record)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
@@ -376,8 +376,8 @@ class Journal:
 def _leave(tx: Transaction, decision: Release, lease: Lease, now: datetime) -> None:
     """Record that a lease is being released, and begin the cooldowns of its host, whatever the market answers."""
     tx.update_lease(outcomes.leaving(lease, now, decision.reason.code))
-    for rest in cooldowns_after_writes.after_release(decision, now):
-        tx.add_expiring(rest)
+    for record in cooldowns_after_writes.after_release(decision, now):
+        tx.add_expiring(record)
     if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
         tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
 

@@ -190,11 +190,11 @@ async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
 
 
 def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
-    rest, lease = fact.rest, fact.lease
-    tx.add_expiring(rest)
+    kept, lease = fact.record, fact.lease
+    tx.add_expiring(kept)
     if not fact.kind:
         return
-    scope, key = rest.place
+    scope, key = kept.place
     log.info(fact.kind, key=key, lease=lease.lease_id if lease else None)
     tx.append_event(
         Event(

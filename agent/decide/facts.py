@@ -67,7 +67,7 @@ class InstanceFound:
 class Marked:
     """A mark on a slot or a workload: held, done, or one more failure. `kind` is the event's name, if any."""
 
-    rest: ExpiringRecord
+    record: ExpiringRecord
     workload: str
     lease: Lease | None
     kind: EventKind | None

@@ -66,8 +66,8 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
 
     def bars(need: Need, view: MarketView) -> tuple[str, ...]:
         is_forbidden = limits.forbids_all(view, need.workload, now_standing, most, faulty)
-        rests = (*_cool_offs(need, in_force), *_cooldowns(need.workload, view.market, in_force))
-        return (*rests, *([LIMITS] if is_forbidden else []))
+        cooldowns_now = (*_cool_offs(need, in_force), *_cooldowns(need.workload, view.market, in_force))
+        return (*cooldowns_now, *([LIMITS] if is_forbidden else []))
 
     views = fleet.markets.items()
     return tuple(replace(need, bars={name: bars(need, view) for name, view in views}) for need in needed)

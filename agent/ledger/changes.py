@@ -80,7 +80,7 @@ class Changes(msgspec.Struct):
         known = self.hosts[place] if place in self.hosts else self.memory.hosts.get(market, {}).get(host_id)
         return known or HostRecord(market, host_id)
 
-    def rest(self, place: tuple[str, str]) -> ExpiringRecord | None:
+    def expiring_at(self, place: tuple[str, str]) -> ExpiringRecord | None:
         """Return a hold, cooldown, tally or reported threshold, by scope and key."""
         return self.expiring[place] if place in self.expiring else self.memory.expiring.get(place)
 

@@ -117,7 +117,7 @@ class Recollection:
     def expiring(self) -> tuple[ExpiringRecord, ...]:
         """Holds, cooldowns, tallies and reported thresholds together, in the order of their places."""
         found: tuple[ExpiringRecord, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.reported_crossings)
-        return tuple(sorted(found, key=lambda rest: rest.place))
+        return tuple(sorted(found, key=lambda record: record.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
         """Return our record of the hosts of one market, by host id."""
@@ -177,7 +177,7 @@ class Memory:
     def forget_old(self, now: dt.datetime) -> None:
         """Forget records that are over or too old, and all last prices, whose samples may be deleted."""
         self.losses, self.starts = self._recent_losses(now), self._recent_starts(now)
-        self.expiring = {place: rest for place, rest in self.expiring.items() if not rest.is_over(now)}
+        self.expiring = {place: record for place, record in self.expiring.items() if not record.is_over(now)}
         self.prices.clear()
 
     def recollection(self, now: dt.datetime) -> Recollection:
@@ -228,7 +228,7 @@ class Memory:
     def put_expiring(self, changed: Mapping[tuple[str, str], ExpiringRecord | None]) -> None:
         """Remember holds, cooldowns and tallies, and forget those that are None, which were lifted."""
         merged = {**self.expiring, **changed}
-        self.expiring = {place: rest for place, rest in merged.items() if rest is not None}
+        self.expiring = {place: record for place, record in merged.items() if record is not None}
 
     def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
         """Count spend in its day, its month and in total."""
@@ -297,13 +297,13 @@ class Memory:
 
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        rests = [rest for _, rest in sorted(self.expiring.items()) if not rest.is_over(now)]
+        records = [record for _, record in sorted(self.expiring.items()) if not record.is_over(now)]
         losses = sorted(self._recent_losses(now), key=lambda loss: loss.at)
         starts = self._recent_starts(now)
         self._made_from = now
         forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in losses[:1]]
         forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in starts.values()]
-        ends = [*forgotten, *(rest.until for rest in rests if rest.until is not None)]
+        ends = [*forgotten, *(record.until for record in records if record.until is not None)]
         self._made_until = min([midnight + dt.timedelta(days=1), *ends])
         payers = self._spend_of(midnight)
         spent = _summed(payers)
@@ -316,10 +316,10 @@ class Memory:
                 if scope.kind is Kind.WORKLOAD and self._is_of_month(scope.name, midnight)
             },
             total=_total(payers.values()),
-            holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
-            cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
-            tallies=tuple(rest for rest in rests if isinstance(rest, Tally)),
-            reported_crossings=tuple(rest for rest in rests if isinstance(rest, ReportedCrossing)),
+            holds=tuple(record for record in records if isinstance(record, OperatorHold)),
+            cooldowns=tuple(record for record in records if isinstance(record, Cooldown)),
+            tallies=tuple(record for record in records if isinstance(record, Tally)),
+            reported_crossings=tuple(record for record in records if isinstance(record, ReportedCrossing)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(losses),

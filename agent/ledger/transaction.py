@@ -239,12 +239,12 @@ class Transaction:
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
         self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
-    def add_expiring(self, rest: ExpiringRecord) -> None:
+    def add_expiring(self, record: ExpiringRecord) -> None:
         """Add a hold, cooldown, tally or reported threshold; a longer one is never shortened."""
-        known = self._news.rest(rest.place)
-        if known is None or not outlasts(known, rest):
-            self._news.expiring[rest.place] = rest
-            self._write(expiring_rows.STORED, expiring_rows.row(rest))
+        known = self._news.expiring_at(record.place)
+        if known is None or not outlasts(known, record):
+            self._news.expiring[record.place] = record
+            self._write(expiring_rows.STORED, expiring_rows.row(record))
 
     def lift_expiring(self, place: tuple[str, str]) -> None:
         """End the record at a place (scope and key) at once: a person lifted it, or its ground is gone."""

@@ -48,7 +48,7 @@ async def storm(desk: Desk, losses: int) -> Fleet:
 async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
     fleet = await storm(desk, 12)
     (trip,) = await cooldowns_after_failures.review(desk.ledger, fleet)
-    assert trip.rest.place == ("storm", "vast/RTX 4090")
+    assert trip.cooldown.place == ("storm", "vast/RTX 4090")
     assert desk.expiring() == {"storm:vast/RTX 4090": trip.sentence}
     assert (await desk.kinds()).count(cooldowns_after_failures.TRIPPED) == 1
     assert await cooldowns_after_failures.review(desk.ledger, fleet) == ()

@@ -123,7 +123,7 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
     whole: dict[str, Any] = {window: builders.usd(spent)}
     [mark] = budget_alerts.crossings(seen, limits.committed_by_fleet(seen), of(scope, **whole))
     assert isinstance(mark, Marked)
-    assert mark.rest.ground == f"${spent}.0000 of ${spent}.0000"
+    assert mark.record.ground == f"${spent}.0000 of ${spent}.0000"
     more: dict[str, Any] = {window: builders.usd(spent) + Usd(1)}
     assert list(budget_alerts.crossings(seen, limits.committed_by_fleet(seen), of(scope, **more))) == []
     double: dict[str, Any] = {window: builders.usd(2 * int(spent))}

@@ -34,7 +34,7 @@ from agent.markets import market_errors
 log = structlog.get_logger("gpubid.guard")
 
 MOST_PROGRAM = 1 << 20
-FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 60.0, 900.0
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 60.0, 900.0
 """The wait after a first failure, doubled by each further one, and the longest wait."""
 POINTER = "latest.json"
 
@@ -79,7 +79,7 @@ class GuardLaunches:
         """The folders of runs that are claimed."""
         self._preparing: set[str] = set()
         """Workloads whose bucket is prepared beside the cycles."""
-        self._rests: dict[str, tuple[float, float]] = {}
+        self._waits: dict[str, tuple[float, float]] = {}
         """By workload whose bucket failed: the end of its wait (monotonic clock) and its length, in seconds."""
         self._refused: dict[str, str] = {}
         """By workload whose bucket refuses our key by its own code: its sentence."""
@@ -98,7 +98,7 @@ class GuardLaunches:
         program.
         """
         rented = {lease.slot.workload for lease in leases if lease.is_open and lease.intent_id not in spoken}
-        rented -= {name for name, (until, _) in self._rests.items() if now < until}
+        rented -= {name for name, (until, _) in self._waits.items() if now < until}
         for work in workloads:
             place = work.guard.bucket if work.guard is not None else None
             if place is None or work.name not in rented - self._preparing or self._is_prepared(place, work):
@@ -184,14 +184,14 @@ class GuardLaunches:
         program = self._program = self._program or Program(self._make())
         try:
             await self._prepare(BucketClient(place, self._credential(place.credential)), program, work)
-            self._rests.pop(work.name, None)
+            self._waits.pop(work.name, None)
             self._note(work, None)
             log.info("guard.prepared", workload=work.name, bucket=str(place))
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
-            before = self._rests.get(work.name)
-            rest = FIRST_REST_SECONDS if before is None else min(2 * before[1], LONGEST_REST_SECONDS)
-            self._rests[work.name] = now + rest, rest
+            before = self._waits.get(work.name)
+            rest = FIRST_WAIT_SECONDS if before is None else min(2 * before[1], LONGEST_WAIT_SECONDS)
+            self._waits[work.name] = now + rest, rest
             self._note(work, error)
             write = log.warning if before is None else log.debug
             write("guard.unprepared", workload=work.name, code=code, bucket=str(place))

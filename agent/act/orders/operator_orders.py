@@ -46,9 +46,9 @@ EVERYTHING_LEARNED = "all"
 _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
 
 
-def holds_back(rest: ExpiringRecord) -> bool:
+def holds_back(kept: ExpiringRecord) -> bool:
     """Return whether a record holds something back, and is more than a mark or a reported threshold."""
-    return not isinstance(rest, ReportedCrossing) and rest.place[0] not in MARKS
+    return not isinstance(kept, ReportedCrossing) and kept.place[0] not in MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Meaning:
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
         """Record the order and the person who gave it."""
-        for rest in self.lifts:
-            tx.lift_expiring(rest.place)
+        for kept in self.lifts:
+            tx.lift_expiring(kept.place)
         for added in self.adds:
             tx.lift_expiring(added.place)
             tx.add_expiring(added)
@@ -216,8 +216,8 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     known = grounds.known
     holds = tuple(each for each in known.holds if each.word in words and is_meant(each.target))
     slots = (each for each in known.cooldowns if each.kind is CooldownKind.SLOT and Word.PAUSE in words)
-    rests = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
-    if not holds and not rests:
+    of_slots = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
+    if not holds and not of_slots:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_held_back(grounds)}")
     # The counts against the workload would hold it again in the next cycle.
     work = target.workload
@@ -225,13 +225,13 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     counted = tuple(each for each in known.tallies if each.is_against(work, names))
     halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
-    return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *rests, *counted))
+    return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *of_slots, *counted))
 
 
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
     name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
-    lifts = tuple(rest for rest in grounds.known.expiring if name in _names(rest))
+    lifts = tuple(kept for kept in grounds.known.expiring if name in _names(kept))
     if not lifts and any(lease.lease_id == order.target for lease in grounds.known.leases):
         return _lifted(order, grounds, (Word.LOCK,))
     if not lifts:
@@ -239,11 +239,11 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
 
 
-def _names(rest: ExpiringRecord) -> set[str]:
+def _names(kept: ExpiringRecord) -> set[str]:
     """Return the names that unlock a hold or cooldown: none where `resume` lifts it."""
-    shown = str(rest)
-    if isinstance(rest, OperatorHold):
-        return {shown, str(rest.target), rest.target.spoken} if rest.word is Word.LOCK else set()
+    shown = str(kept)
+    if isinstance(kept, OperatorHold):
+        return {shown, str(kept.target), kept.target.spoken} if kept.word is Word.LOCK else set()
     return {shown, shown.removeprefix("workload:").removeprefix("slot:")}
 
 
@@ -343,7 +343,7 @@ def _open(grounds: Grounds) -> str:
 
 
 def _held_back(grounds: Grounds) -> str:
-    shown = sorted(str(rest) for rest in grounds.known.expiring if holds_back(rest))
+    shown = sorted(str(kept) for kept in grounds.known.expiring if holds_back(kept))
     return f"holds and cooldowns: {', '.join(shown) or 'none'}"
 
 

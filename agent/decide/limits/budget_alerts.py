@@ -21,7 +21,9 @@ def crossings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits
             (EventKind.BUDGET_WARNED, caps.soft_of(scope)),
             (EventKind.BUDGET_REACHED, caps.hard(scope)),
         ):
-            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in reported)
+            yield from (
+                mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.record.place not in reported
+            )
         warn = caps.soft_of(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = (

@@ -62,23 +62,23 @@ class PaperLedger:
         """Return the open leases, the oldest first."""
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
-    def rest(self, rest: ExpiringRecord) -> None:
+    def mark(self, record: ExpiringRecord) -> None:
         """Remember a hold, cooldown or tally; a longer one is never shortened.
 
         Crossed budgets are not reported on paper.
         """
-        if isinstance(rest, OperatorHold):
-            _keep_longer(self.holds, rest)
-        elif isinstance(rest, Tally):
-            _keep_longer(self.tallies, rest)
-        elif isinstance(rest, Cooldown):
-            _keep_longer(self.cooldowns, rest)
+        if isinstance(record, OperatorHold):
+            _keep_longer(self.holds, record)
+        elif isinstance(record, Tally):
+            _keep_longer(self.tallies, record)
+        elif isinstance(record, Cooldown):
+            _keep_longer(self.cooldowns, record)
 
     def forget_over(self, now: datetime) -> None:
         """Forget holds, cooldowns and tallies that are over."""
-        self.holds = {key: rest for key, rest in self.holds.items() if not rest.is_over(now)}
-        self.cooldowns = {key: rest for key, rest in self.cooldowns.items() if not rest.is_over(now)}
-        self.tallies = {key: rest for key, rest in self.tallies.items() if not rest.is_over(now)}
+        self.holds = {key: record for key, record in self.holds.items() if not record.is_over(now)}
+        self.cooldowns = {key: record for key, record in self.cooldowns.items() if not record.is_over(now)}
+        self.tallies = {key: record for key, record in self.tallies.items() if not record.is_over(now)}
 
     def expose(self, held: Lease, now: datetime, more: HostRecord) -> None:
         """Add to the record of a lease's host."""
@@ -88,20 +88,20 @@ class PaperLedger:
     def learn(self, fact: Fact, now: datetime, image_gb: Mapping[str, float]) -> None:
         """Remember the facts; `image_gb` is the image of each workload, by name."""
         if isinstance(fact, Marked):
-            self.rest(fact.rest)
+            self.mark(fact.record)
         if not isinstance(fact, LeaseChanged):
             return
         after = fact.after
         self.put(after)
         if fact.cooldown is not None:
-            self.rest(fact.cooldown)
+            self.mark(fact.cooldown)
         if fact.kind == EventKind.LEASE_INTERRUPTED:
             self.losses.append(Loss(after.state_since, after.slot, after.market, after.host_id, fact.cause))
         if fact.kind == EventKind.LEASE_RUNNING:
             took = (after.state_since - after.opened_at).total_seconds()
             self.starts.append(Start(after.lease_id, after.market, after.state_since, max(took, 0.0)))
             until = now + cooldowns.RAN_COUNTS
-            self.rest(Tally(Counted.RAN, str(after.slot), now, until, "ran", after.lease_id))
+            self.mark(Tally(Counted.RAN, str(after.slot), now, until, "ran", after.lease_id))
         self.meter(after, fact.charges, now)
         self._teach(fact, now, image_gb.get(after.slot.workload, 0.0))
 
@@ -149,7 +149,7 @@ class PaperLedger:
         self.expose(after, now, more)
 
 
-def _keep_longer(known: dict[tuple[str, str], R], rest: R) -> None:
-    before = known.get(rest.place)
-    if before is None or not outlasts(before, rest):
-        known[rest.place] = rest
+def _keep_longer(known: dict[tuple[str, str], R], record: R) -> None:
+    before = known.get(record.place)
+    if before is None or not outlasts(before, record):
+        known[record.place] = record

@@ -201,8 +201,8 @@ def _gist(decision: Decision) -> tuple[str, ...]:
 def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
     """Return the fleet with the same offers and holds, and paper leases instead of real ones."""
     book = shadow.book
-    shared = [rest for rest in fleet.cooldowns if rest.kind in SHARED]
-    own = [rest for rest in book.cooldowns.values() if not rest.is_over(fleet.now)]
+    shared = [record for record in fleet.cooldowns if record.kind in SHARED]
+    own = [record for record in book.cooldowns.values() if not record.is_over(fleet.now)]
     held = [each for each in book.holds.values() if not each.is_over(fleet.now)]
     return msgspec.structs.replace(
         fleet,
@@ -213,7 +213,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         spend=Spend(),
         spend_of={},
         holds=tuple({each.place: each for each in (*fleet.holds, *held)}.values()),
-        cooldowns=tuple({rest.place: rest for rest in (*shared, *own)}.values()),
+        cooldowns=tuple({record.place: record for record in (*shared, *own)}.values()),
         tallies=tuple(each for each in book.tallies.values() if not each.is_over(fleet.now)),
         reported_crossings=(),
         past_leases={},
@@ -291,8 +291,8 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
     )
     shadow.book.put(ended)
     if isinstance(decision, Release):
-        for rest in cooldowns_after_writes.after_release(decision, now):
-            shadow.book.rest(rest)
+        for record in cooldowns_after_writes.after_release(decision, now):
+            shadow.book.mark(record)
     return True
 
 
@@ -313,7 +313,7 @@ def _written(paper: PaperMarket, decision: Rebid | Resume | Pause | Release, now
 def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> bool:
     instance_id = shadow.paper.rent(decision, work, fleet)
     if instance_id is None:
-        shadow.book.rest(
+        shadow.book.mark(
             Cooldown(CooldownKind.OFFER, decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low")
         )
         return False
@@ -328,7 +328,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
         disk_gb=work.disk_gb,
     )
     shadow.book.put(outcomes.rented(intent, decision, instance_id, fleet.now).lease)
-    shadow.book.rest(cooldowns_after_writes.after_rent(decision.slot, fleet.now))
+    shadow.book.mark(cooldowns_after_writes.after_rent(decision.slot, fleet.now))
     shadow.tally.rents += 1
     return True
 

@@ -41,7 +41,7 @@ class Incident:
 class Trip:
     """A protection that was triggered: its subject, and a sentence."""
 
-    rest: Cooldown
+    cooldown: Cooldown
     protection: str
     market: str
     sentence: str
@@ -53,13 +53,13 @@ Grouping = Callable[[Incident], str]
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """More than `bears` incidents (plus one for every lease at risk) within `lookback` start a cooldown of `rest`."""
+    """More than `bears` incidents (plus one for every lease at risk) within `lookback` start a cooldown of `length`."""
 
     name: CooldownKind
     counts: Grouping
     lookback: timedelta
     bears: int
-    rest: timedelta
+    length: timedelta
     reason: str
     is_by_host: bool = False
 
@@ -75,8 +75,9 @@ class Protection:
         for key, mine in sorted(found.items()):
             count = len({(incident.market, incident.host_id) for incident in mine}) if self.is_by_host else len(mine)
             if count > self.bears + exposed.get(key, 0):
-                sentence = f"{count} {self.reason} within {_span(self.lookback)}: {key} rests for {_span(self.rest)}"
-                yield Trip(Cooldown(self.name, key, now + self.rest, sentence), self.name, mine[0].market, sentence)
+                trouble = f"{count} {self.reason} within {_span(self.lookback)}"
+                sentence = f"{trouble}: {key} gets a cooldown of {_span(self.length)}"
+                yield Trip(Cooldown(self.name, key, now + self.length, sentence), self.name, mine[0].market, sentence)
 
 
 def _span(span: timedelta) -> str:

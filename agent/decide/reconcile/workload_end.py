@@ -68,9 +68,9 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     marked += [Marked(taken, lease.slot.workload, lease, None) for lease, taken in stalls.tallies(fleet, changes)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
-    marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])
+    marked += _over_budget(fleet, [*standing, *(mark.record for mark in marked)])
     places = {rest.place for rest in standing}
-    return tuple(mark for mark in marked if mark.rest.place[0] not in _ONCE or mark.rest.place not in places)
+    return tuple(mark for mark in marked if mark.record.place[0] not in _ONCE or mark.record.place not in places)
 
 
 def failure(row: Instance) -> str:

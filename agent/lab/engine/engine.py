@@ -243,7 +243,7 @@ class Engine:
         for rest in cooldowns_after_writes.after_refusal(
             decision, error.reason, tuple(self.book.tallies.values()), self.now
         ):
-            self.book.rest(rest)
+            self.book.mark(rest)
         if isinstance(decision, Rent) and error.leftover_id:
             left = outcomes.rented(self._intent(decision), decision, error.leftover_id, self.now, is_leftover=True)
             self.book.put(left.lease)
@@ -254,7 +254,7 @@ class Engine:
         intent = self._intent(decision)
         instance_id = at_once(self.market.rent(decision.offer, terms, intent.intent_id))
         self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
-        self.book.rest(cooldowns_after_writes.after_rent(decision.slot, self.now))
+        self.book.mark(cooldowns_after_writes.after_rent(decision.slot, self.now))
 
     def _intent(self, decision: Rent) -> Intent:
         work = next(each for each in self.workloads if each.name == decision.slot.workload)
@@ -290,7 +290,7 @@ class Engine:
         # The market in memory confirms at once that the instance is gone.
         self.book.put(replace(lease, state=LeaseState.ENDED, ended_at=self.now))
         for rest in cooldowns_after_writes.after_release(decision, self.now):
-            self.book.rest(rest)
+            self.book.mark(rest)
         if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
             self.book.expose(lease, self.now, HostRecord(lease.market, lease.host_id, starts_failed=1.0))
 

@@ -74,7 +74,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen, many),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
-        "cooldowns": [_rest(rests) for rests in shared_lines.of_holds(_holding_back(known, now), many)[:ROWS]],
+        "cooldowns": [_held_back(records) for records in shared_lines.of_holds(_holding_back(known, now), many)[:ROWS]],
     }
 
 
@@ -154,11 +154,11 @@ def _plan(seen: Pass | None, many: Collection[str]) -> dict[str, Any]:
 
 
 def _holding_back(known: Recollection, now: datetime) -> Iterator[ExpiringRecord]:
-    return (rest for rest in known.expiring if operator_orders.holds_back(rest) and not rest.is_over(now))
+    return (record for record in known.expiring if operator_orders.holds_back(record) and not record.is_over(now))
 
 
-def _rest(rests: Sequence[ExpiringRecord]) -> dict[str, Any]:
-    first, count = rests[0], len(rests)
+def _held_back(records: Sequence[ExpiringRecord]) -> dict[str, Any]:
+    first, count = records[0], len(records)
     return {
         "what": shared_lines.named(first, count),
         "target": str(first) if count == 1 else "",

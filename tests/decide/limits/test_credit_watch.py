@@ -210,7 +210,9 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     seen = fleet(spent="1")
     marks = list(budget_alerts.crossings(seen, limits.committed_by_fleet(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
-    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ReportedCrossing))
+    rests = tuple(
+        mark.record for mark in marks if isinstance(mark, Marked) and isinstance(mark.record, ReportedCrossing)
+    )
     assert crossed(msgspec.structs.replace(seen, reported_crossings=rests), caps) == []
     ends = [rest.until or builders.ago(days=-50_000) for rest in rests]
     again = [] if window == "total" else ["budget.warned"] * 2
@@ -233,8 +235,8 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
     seen = fleet(spent="1.25", leases=())
     [mark] = budget_alerts.crossings(seen, limits.committed_by_fleet(seen), Limits(budgets={TRAIN: Budget(hard)}))
     assert isinstance(mark, Marked)
-    assert (mark.workload, mark.kind, mark.rest.until) == ("train", "budget.reached", until)
-    assert mark.rest.ground == "$1.2500 of $1.0000"
+    assert (mark.workload, mark.kind, mark.record.until) == ("train", "budget.reached", until)
+    assert mark.record.ground == "$1.2500 of $1.0000"
     assert mark.sentence == (
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
         "nothing more is rented there, and its leases are paused; to go on, raise the cap and type `gpubid reload`"

@@ -32,7 +32,7 @@ def resting(
     found: list[Incident], exposed: dict[str, int] | None = None, since: dict[str, object] | None = None
 ) -> list[str]:
     trips = protections.tripped(found, exposed or {}, since or {}, NOW)  # type: ignore[arg-type]
-    return [str(trip.rest) for trip in trips]
+    return [str(trip.cooldown) for trip in trips]
 
 
 def test_a_storm_is_more_interruptions_by_the_market_than_one_bears() -> None:
@@ -64,10 +64,10 @@ def test_one_host_that_is_lost_again_and_again_is_a_storm_too() -> None:
         for at in range(1, 5)
     ]
     [trip] = protections.tripped(again, {}, {}, NOW)
-    said = f"4 interruptions by the market within 1 h: {MODEL} rests for 30 min"
+    said = f"4 interruptions by the market within 1 h: {MODEL} gets a cooldown of 30 min"
     assert (trip.protection, trip.market, trip.sentence) == (CooldownKind.STORM, "vast", said)
-    assert (*trip.rest.place, trip.rest.ground) == (CooldownKind.STORM, MODEL, said)
-    assert trip.rest.until == NOW + timedelta(minutes=30)
+    assert (*trip.cooldown.place, trip.cooldown.ground) == (CooldownKind.STORM, MODEL, said)
+    assert trip.cooldown.until == NOW + timedelta(minutes=30)
     first = min(incident.at for incident in again)
     assert protections.tripped(again, {}, {f"storm:{MODEL}": first}, NOW) == ()
 
@@ -84,8 +84,8 @@ def test_hosts_of_one_owner_that_fall_silent_together_rest_the_owner() -> None:
 
 def test_a_trip_says_how_many_within_what_and_for_how_long() -> None:
     (trip,) = protections.tripped(incidents(4), {}, {}, NOW)
-    assert trip.sentence == "4 interruptions by the market within 1 h: vast/RTX 4090 rests for 30 min"
-    assert trip.rest.until == NOW + timedelta(minutes=30)
+    assert trip.sentence == "4 interruptions by the market within 1 h: vast/RTX 4090 gets a cooldown of 30 min"
+    assert trip.cooldown.until == NOW + timedelta(minutes=30)
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_the_memory_of_the_offer_counts_before_that_of_the_file() -> None:
 def test_it_counts_as_a_failed_start_of_the_workload() -> None:
     made = fleet(LYING)
     (mark,) = workload_end.marks(made, changes(made))
-    assert isinstance(mark.rest, Tally)
-    assert mark.rest.counted is Counted.FAILED_START
+    assert isinstance(mark.record, Tally)
+    assert mark.record.counted is Counted.FAILED_START
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_work_that_failed_on_such_a_host_is_not_held_for_a_person(report: Accept
     beat = GuardBeat(version=1, sequence=3, lease=HELD.intent_id, phase="failed")
     end = GuardEnd(version=1, lease=HELD.intent_id, code=1)
     made = fleet(report, wanted=work(kind=WorkloadKind.BATCH), end=end, beat=beat, beat_changed_at=NOW)
-    held = [mark for mark in workload_end.marks(made, changes(made)) if isinstance(mark.rest, OperatorHold)]
+    held = [mark for mark in workload_end.marks(made, changes(made)) if isinstance(mark.record, OperatorHold)]
     assert bool(held) is (report is SOUND)
 
 

@@ -57,7 +57,7 @@ def done(index: int, at: datetime) -> OperatorHold:
 
 def marks(of: Fleet) -> dict[str, str]:
     """Return the new marks with their grounds, without the proof of the array."""
-    found = {":".join(mark.rest.place): mark.rest.ground for mark in workload_end.marks(of, ())}
+    found = {":".join(mark.record.place): mark.record.ground for mark in workload_end.marks(of, ())}
     return {place: ground for place, ground in found.items() if place != "ran:sweep"}
 
 
@@ -67,7 +67,7 @@ def released(of: Fleet) -> list[tuple[str, str]]:
 
 def recorded(of: Fleet) -> Fleet:
     """Return the fleet once the ledger has its marks."""
-    new = [mark.rest for mark in workload_end.marks(of, ())]
+    new = [mark.record for mark in workload_end.marks(of, ())]
     holds = (*of.holds, *(each for each in new if isinstance(each, OperatorHold)))
     return msgspec.structs.replace(
         of, holds=holds, tallies=(*of.tallies, *(each for each in new if isinstance(each, Tally)))
@@ -133,11 +133,11 @@ def test_failed_starts_are_many_where_many_tasks_start(starts: int, runs: Lease 
 def test_the_proof_of_an_array_is_kept_after_the_lease_that_gave_it_is_lost() -> None:
     """Tasks that were held alone must not hold the array once its other leases are lost for a while."""
     (proof,) = workload_end.marks(fleet(RUNS), ())
-    assert proof.rest.place == ("ran", "sweep")
+    assert proof.record.place == ("ran", "sweep")
     poisoned = (failed(4, "vast-7"), failed(5, "vast-8"))
-    kept = (*poisoned, proof.rest)
+    kept = (*poisoned, proof.record)
     assert "held:workload:sweep" not in marks(fleet(ended(), known=kept))
-    assert list(workload_end.marks(fleet(RUNS, known=(proof.rest,)), ())) == []
+    assert list(workload_end.marks(fleet(RUNS, known=(proof.record,)), ())) == []
     assert list(workload_end.marks(fleet(msgspec.structs.replace(RUNS, run_since=ago(minutes=9))), ())) == []
 
 

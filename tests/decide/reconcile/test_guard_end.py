@@ -36,7 +36,7 @@ def fleet(held: Lease, report: GuardReport | None, work: Workload = WORK, ago: f
 
 
 def marked(made: Fleet) -> list[tuple[Word, str]]:
-    found = [mark.rest for mark in workload_end.marks(made, ())]
+    found = [mark.record for mark in workload_end.marks(made, ())]
     return [(rest.word, rest.ground) for rest in found if isinstance(rest, OperatorHold)]
 
 

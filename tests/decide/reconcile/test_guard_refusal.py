@@ -103,14 +103,14 @@ def test_such_a_batch_is_never_taken_for_done() -> None:
     read = {ENDED.intent_id: GuardReport(NOW)}
     facts = reconcile.reconcile(fleet(guard_reports=read), Memory()).facts
     marks = workload_end.marks(fleet(guard_reports=read), facts)
-    assert all(getattr(mark.rest, "word", None) is not Word.DONE for mark in marks)
+    assert all(getattr(mark.record, "word", None) is not Word.DONE for mark in marks)
     recorded = fleet(msgspec.structs.replace(ENDED, has_failed=True), guard_reports=read)
-    assert [mark for mark in workload_end.marks(recorded, ()) if isinstance(mark.rest, OperatorHold)] == []
+    assert [mark for mark in workload_end.marks(recorded, ()) if isinstance(mark.record, OperatorHold)] == []
     unread = msgspec.structs.replace(ENDED, runs=2)
     on_disk = replace(WORK, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     (mark,) = workload_end.marks(fleet(unread, workloads=(on_disk,), guard_reports=read), ())
-    assert isinstance(mark.rest, OperatorHold)
-    assert (mark.rest.word, LINE in mark.rest.ground) == (Word.HELD, True)
+    assert isinstance(mark.record, OperatorHold)
+    assert (mark.record.word, LINE in mark.record.ground) == (Word.HELD, True)
 
 
 @pytest.mark.parametrize(("earlier", "is_held"), [(0, False), (1, True)])
@@ -119,7 +119,7 @@ def test_the_second_one_holds_the_workload(earlier: int, *, is_held: bool) -> No
     before.append(workload_end.failed_start("train", "vast-8", NOW, "start_failed: no space"))
     made = fleet(tallies=tuple(before))
     marks = workload_end.marks(made, changes(made))
-    held = [mark.rest for mark in marks if isinstance(mark.rest, OperatorHold)]
+    held = [mark.record for mark in marks if isinstance(mark.record, OperatorHold)]
     assert [str(each.target) for each in held] == (["workload:train"] if is_held else [])
     assert all(each.ground.startswith("2 starts failed although it has a checkpoint") for each in held)
 

@@ -206,7 +206,9 @@ def test_what_befalls_an_orphan_that_waits_takes_its_verdict_from_it(trouble: di
     (change,) = (fact for fact in found.facts if isinstance(fact, LeaseChanged) and fact.before.lease_id == "vast-7")
     assert change.before == waits
     assert waiting_verdict.is_due(change.after)
-    counted = {fact.rest.counted for fact in found.facts if isinstance(fact, Marked) and isinstance(fact.rest, Tally)}
+    counted = {
+        fact.record.counted for fact in found.facts if isinstance(fact, Marked) and isinstance(fact.record, Tally)
+    }
     counted &= {Counted.FAILED_START, Counted.FAST_EXIT}
     failed = {Counted.FAILED_START} if change.after.has_failed else set()
     assert counted == (failed | {Counted.FAST_EXIT} if row.is_image_refused else failed)

@@ -39,7 +39,7 @@ def lost(cause: Cause, rule: str = "floor", kind: str = "lease.interrupted", **b
 
 
 def scopes(fleet: Any, *changes: LeaseChanged) -> list[tuple[str, str]]:
-    return [mark.rest.place for mark in workload_end.marks(fleet, changes)]
+    return [mark.record.place for mark in workload_end.marks(fleet, changes)]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: d
     """Its next rent would be paid for the same failure: the mark says why, what to do, and does not wear off."""
     fleet = msgspec.structs.replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
-    assert (*mark.rest.place, mark.rest.ground) == (Word.HELD, "slot:train/0", why)
-    assert isinstance(mark.rest, OperatorHold)
-    assert (mark.rest.since, mark.rest.until) == (NOW, None)
+    assert (*mark.record.place, mark.record.ground) == (Word.HELD, "slot:train/0", why)
+    assert isinstance(mark.record, OperatorHold)
+    assert (mark.record.since, mark.record.until) == (NOW, None)
     assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.held")
     assert mark.sentence == (
         f"train/0 is held: {why}; look at it, then `gpubid resume train/0` or `gpubid done train/0`"
@@ -164,9 +164,9 @@ def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: d
 def test_a_batch_that_is_done_is_never_filled_again(work: Any, view: dict[str, Any], why: str) -> None:
     fleet = msgspec.structs.replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
-    assert (*mark.rest.place, mark.rest.ground) == (Word.DONE, "slot:train/0", why)
-    assert isinstance(mark.rest, OperatorHold)
-    assert (mark.rest.since, mark.rest.until) == (NOW, None)
+    assert (*mark.record.place, mark.record.ground) == (Word.DONE, "slot:train/0", why)
+    assert isinstance(mark.record, OperatorHold)
+    assert (mark.record.since, mark.record.until) == (NOW, None)
     assert (mark.workload, mark.lease, mark.kind) == ("train", fleet.leases[0], "workload.done")
     assert mark.sentence == f"train/0 is done by {why}"
 
@@ -175,7 +175,7 @@ def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
     quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
     (mark,) = workload_end.marks(builders.fleet(), (quick,))
     why = f"its container ended within {workload_end.FAST} of its start"
-    assert (mark.rest.ground, mark.rest.until) == (why, NOW + workload_end.FAST_EXITS_KEPT)
+    assert (mark.record.ground, mark.record.until) == (why, NOW + workload_end.FAST_EXITS_KEPT)
     assert (mark.workload, mark.lease, mark.kind) == ("train", quick.after, "workload.failed_at_once")
     assert mark.sentence == f"train/0 on host h1: {why}"
 
@@ -219,7 +219,7 @@ def test_an_image_that_cannot_be_had_blames_no_host() -> None:
     assert isinstance(change, LeaseChanged)
     assert change.after.end_reason == "image_refused: manifest unknown"
     assert change.cooldown is None
-    assert {mark.rest.place[0] for mark in marks} == {"failed_start", workload_end.FAST_EXIT}  # type: ignore[union-attr]
+    assert {mark.record.place[0] for mark in marks} == {"failed_start", workload_end.FAST_EXIT}  # type: ignore[union-attr]
 
 
 def test_not_ready_in_time_is_a_bad_lease_unless_it_was_ready_before() -> None:
