@@ -36,13 +36,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="of this machine, without --on")
     parser.add_argument("--shrink", type=int, default=MOST_TOLD, help="how many failing seeds are shrunk and told")
     asked = parser.parse_args(words)
-    with contextlib.ExitStack() as opened:
-        server = opened.enter_context(engines.serving()) if asked.postgresql else ""
-        try:
-            workers = opened.enter_context(cluster.workers(asked.on, asked.processes, seed_runs.PACKAGES))
+    serving = engines.serving() if asked.postgresql else contextlib.nullcontext("")
+    try:
+        with serving as server, cluster.workers(asked.on, asked.processes, seed_runs.PACKAGES) as workers:
             return _all(asked, workers, Ledgers(asked.folder, server))
-        except typer.Exit as ended:
-            return ended.exit_code
+    except typer.Exit as ended:
+        return ended.exit_code
 
 
 def _all(asked: argparse.Namespace, workers: Workers, ledgers: Ledgers) -> int:
