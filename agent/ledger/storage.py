@@ -31,7 +31,7 @@ def of(place: "Path | Storage", server: "ServerAddress | None" = None, password:
     """Return the storage of a path, on a server if one is named.
 
     Raises:
-        LedgerError: NO_DRIVER, the extra `gpubid[postgresql]` is not installed.
+        LedgerError: NO_DRIVER, the extra `gpubid[postgresql]` or its library is not installed.
     """
     if not isinstance(place, Path):
         return place
@@ -45,4 +45,8 @@ def of(place: "Path | Storage", server: "ServerAddress | None" = None, password:
             Code.NO_DRIVER,
             f"[ledger] url names PostgreSQL, and {error.name} is not installed: install gpubid[postgresql]",
         ) from None
+    except ImportError:
+        # The driver is here, without the compiled half that brings a library of its own.
+        sentence = "[ledger] url names PostgreSQL, and libpq is not installed: `apt install libpq5`"
+        raise LedgerError(Code.NO_DRIVER, sentence) from None
     return ServerStorage(place, server, password or (lambda *_: ""))

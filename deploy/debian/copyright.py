@@ -14,6 +14,8 @@ from pathlib import Path
 FREE = re.compile(
     r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|0BSD|Unlicense|Zlib)\b", re.IGNORECASE
 )
+WHOLE = {"psycopg": "LGPL-3.0-only"}
+"""Libraries of the LGPL that ride along whole, as source with their licence, which anybody may exchange there."""
 LIBRARIES = {
     "libscipy_openblas": "OpenBLAS, BSD-3-Clause, with LAPACK, BSD-3-Clause-Open-MPI",
     "libgfortran": "GPL-3.0-or-later WITH GCC-exception-3.1",
@@ -34,6 +36,11 @@ def licence(package: importlib.metadata.Distribution) -> str:
     return str(text)
 
 
+def is_allowed(name: str, text: str) -> bool:
+    """Return whether a package may ride along under its licence."""
+    return WHOLE.get(name) == text or (FREE.search(text) is not None and BOUND.search(text) is None)
+
+
 def bundled(environment: Path) -> Iterator[tuple[str, str, str]]:
     """Yield name, version and licence of every package, by name."""
     folders = [str(folder) for folder in environment.glob("lib/python3.*/site-packages")]
@@ -52,7 +59,7 @@ def main() -> int:
     """Print the file."""
     environment, own = Path(sys.argv[1]), Path(sys.argv[2]).read_text()
     packages = [one for one in bundled(environment) if one[0] != OWN]
-    refused = [one for one in packages if BOUND.search(one[2]) or not FREE.search(one[2])]
+    refused = [one for one in packages if not is_allowed(one[0], one[2])]
     brought = list(libraries(environment))
     refused += [(name, "", text) for name, text in brought if not text]
     for name, version, text in refused:

@@ -81,6 +81,14 @@ def test_the_packages_lock_is_the_projects_without_what_is_left_out() -> None:
     assert set(requirements("dependencies")["dependencies"]) - left_out <= locked.keys(), "run `make lock`"
 
 
+def test_the_package_has_the_driver_of_a_ledger_on_a_server_and_debians_library_beside_it() -> None:
+    locked = pins(DEBIAN / "requirements.lock")
+    assert "psycopg" in locked
+    assert "psycopg-binary" not in locked, "its libraries would be ours to keep up to date"
+    (recommended,) = re.findall(r"^Recommends: (.*)$", (DEBIAN / "control").read_text(), re.MULTILINE)
+    assert "libpq5" in recommended.split(", ")
+
+
 def test_the_wheel_holds_all_that_the_program_reads(tmp_path: Path) -> None:
     order = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(order, cwd=ROOT, check=True, capture_output=True)
@@ -103,7 +111,13 @@ def test_the_wheel_holds_all_that_the_program_reads(tmp_path: Path) -> None:
 def test_a_licence_that_binds_ends_the_build(tmp_path: Path) -> None:
     site = tmp_path / "lib/python3.11/site-packages"
     order = [sys.executable, str(DEBIAN / "copyright.py"), str(tmp_path), str(ROOT / "LICENSE")]
-    for name, licence, code in (("good", "MIT", 0), ("borb", "AGPL-3.0-only", 1), ("mute", "", 1)):
+    for name, licence, code in (
+        ("good", "MIT", 0),
+        ("psycopg", "LGPL-3.0-only", 0),
+        ("borb", "AGPL-3.0-only", 1),
+        ("other", "LGPL-3.0-only", 1),
+        ("mute", "", 1),
+    ):
         folder = site / f"{name}-1.0.dist-info"
         folder.mkdir(parents=True)
         line = f"License-Expression: {licence}\n" if licence else ""
