@@ -1,7 +1,8 @@
 """Times of jobs. A job only wakes the daemon's own loop, which does the work, so a stop never cuts it in half."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -16,6 +17,9 @@ CYCLE_DEADLINE_POLLS = 20
 
 OPEN_PATIENCE_SECONDS = 5.0
 """How long a start waits for the account of a key; after that the cycles go on asking."""
+OPENING_SECONDS = 900.0
+"""How long a standby that leads now may take to open the ledger and to bring its tables up to date. A start has as long
+(`TimeoutStartSec` of the unit); a standby has told its service manager before that it is ready."""
 READY_AFTER_SECONDS = 5.0
 """The service manager hears that the daemon is ready after the first cycle, or so long after it began. A silent market
 is no failed start, and a manager's patience is 90 seconds."""
@@ -53,6 +57,22 @@ class Pulse:
     def _go(self) -> None:
         self._wait()
         self._beat()
+
+
+@contextlib.contextmanager
+def opening(beat: Callable[[], None], watchdog: float | None) -> Iterator[None]:
+    """Feed the watchdog of so many seconds while a daemon opens its ledger, at most `OPENING_SECONDS`."""
+    if watchdog is None:
+        yield
+        return
+    pulse = Pulse(beat, watchdog / WATCHDOG_SHARE)
+    pulse.start()
+    end = asyncio.get_running_loop().call_later(OPENING_SECONDS, pulse.stop)
+    try:
+        yield
+    finally:
+        end.cancel()
+        pulse.stop()
 
 
 class Clockwork:

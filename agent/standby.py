@@ -1,7 +1,8 @@
 """A daemon that stands by: it watches who leads, answers who that is, and ends when it leads itself.
 
 1. It holds no pollers, sends nothing to a market, and writes nothing to the ledger.
-2. Its first look must succeed, as the start of any daemon. Later a server that does not answer is only waited for.
+2. A server that does not answer is waited for, at the start too: after a blackout a box is often up before it, and a
+   service manager gives a program up that ends a few times.
 """
 
 import asyncio
@@ -59,10 +60,10 @@ class Standby:
         """Return True once this daemon leads, or False after a SIGHUP: then its files are to be read again.
 
         Raises:
-            LedgerError: the first look failed, or the machine's small files are of another fleet.
+            LedgerError: the machine's small files are of another fleet, or the ledger is damaged.
             ListenError: the address of [web] or the operators' socket cannot be served.
         """
-        if await self._looked(is_first=True):
+        if await self._looked(0.0):
             return True
         async with contextlib.AsyncExitStack() as open_parts:
             open_parts.callback(self._campaign_over)
@@ -94,18 +95,17 @@ class Standby:
         await socket.start()
         open_parts.push_async_callback(socket.close)
 
-    async def _looked(self, *, is_first: bool = False) -> bool:
-        """Look once, and return whether this daemon leads now."""
+    async def _looked(self, wait: float = LOOK_SECONDS) -> bool:
+        """Look once after so many seconds, and return whether this daemon leads now."""
         frozen = self._campaign.frozen
         try:
-            wait = 0.0 if is_first else LOOK_SECONDS
             leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look, wait)
             self._standing = Standing(leader)
         except asyncio.CancelledError:
             self._campaign.wake()
             raise
         except LedgerError as error:
-            if is_first or error.code not in _WAITED_FOR:
+            if error.code not in _WAITED_FOR:
                 raise
             self._standing = Standing(None, error.sentence)
         if self._campaign.frozen is not frozen and self._campaign.frozen is not None:
@@ -121,5 +121,5 @@ class Standby:
         if about == self._is_told:
             return
         self._is_told = about
-        log.info("lead.seen", reason=about)
+        (log.warning if self._standing.trouble else log.info)("lead.seen", reason=about)
         self._notifier.status(about)

@@ -108,7 +108,7 @@ async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> bool:
     """Run the daemon until it is stopped. Return False if the files are to be read again before it leads."""
-    from agent import daemon, systemd
+    from agent import daemon, schedule, systemd
     from agent.app import App
     from agent.simulator import climate_files
     from agent.telemetry import metric_families, metrics
@@ -123,7 +123,8 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         if place is None and not is_dry:
             return False
         there = replace(outside, observer=figures.observer, ledger_place=place)
-        app = await App.open(config, tuned, there, is_dry=is_dry)
+        with schedule.opening(notifier.watchdog, notifier.watchdog_seconds):
+            app = await App.open(config, tuned, there, is_dry=is_dry)
         unfit = app.findings(config, is_start=True)
         if unfit:
             await app.close()

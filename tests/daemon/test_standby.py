@@ -10,9 +10,10 @@ import pytest
 
 from agent.markets import labels
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
-from tests.support import postgres
+from tests.support import engines, postgres
 from tests.support.boxes import Pair, pair, until_led, until_standing_by
 from tests.support.engines import database
+from tests.support.programs import until
 from tests.support.terminal import typed
 
 __all__ = ["database"]
@@ -84,6 +85,46 @@ async def _ends_nothing_behind_the_leader(two: Pair) -> None:
     ran = await two.gpubid(1, "kill", "--yes")
     assert (ran.code, "stop that daemon first; nothing was ended" in ran.err) == (1, True), ran.err
     assert len(await two.live()) == 1
+
+
+async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:
+    """After a blackout a box may be up before its ledger's server; systemd would give up after six starts."""
+    with postgres.serving() as server:
+        engines.make_role(server.url)
+        server.kill()
+        async with pair(tmp_path, engines.role_url(server.url)) as two, two.daemon(0) as only:
+            await only.until_told("READY=1")
+            (seen,) = only.logs("lead.seen")
+            assert seen["level"] == "warning"
+            assert re.search(r"no leader is seen: .*127\.0\.0\.1.* `gpubid doctor` checks the server", seen["reason"])
+            assert not await two.market.writes()
+            server.start()
+            await until_led(only)
+            await two.until_running(0)
+
+
+async def test_the_watchdog_of_a_standby_that_leads_waits_until_its_ledger_is_open(
+    tmp_path: Path, database: str
+) -> None:
+    """The service manager was told that it is ready, so its watchdog would bite while tables are brought up to date."""
+    import psycopg
+
+    def fed() -> int:
+        return sum(line == "WATCHDOG=1" for line in second.messages())
+
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        async with two.daemon(1, WATCHDOG_USEC="1500000") as second:
+            await until_standing_by(second)
+            with psycopg.connect(database) as raw:
+                raw.execute(f'LOCK TABLE "{two.schema}".intents IN ACCESS EXCLUSIVE MODE'.encode())
+                first.process.send_signal(signal.SIGKILL)
+                await until(lambda: any("this daemon leads" in line for line in second.messages()), "that it leads")
+                before = fed()
+                await until(lambda: fed() >= before + 3, "its watchdog being fed")
+                assert not any("page at" in line for line in second.out), "it has not opened its ledger"
+                raw.rollback()
+            await until_led(second)
 
 
 @pytest.mark.nightly
