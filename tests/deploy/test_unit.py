@@ -81,6 +81,27 @@ def test_the_key_of_every_market_is_a_credential() -> None:
     assert {"vast_api_key", "runpod_api_key"} <= set(service("gpubid.service")["LoadCredential"])
 
 
+def test_the_password_of_a_ledgers_server_is_a_credential_and_a_server_here_ends_last() -> None:
+    assert {"ledger_password", "ledger_reader_password"} <= set(service("gpubid.service")["LoadCredential"])
+    (after,) = re.findall(r"^After=(.*)$", (UNITS / "gpubid.service").read_text(), re.MULTILINE)
+    assert "postgresql.service" in after.split()
+
+
+async def test_the_timers_backup_of_a_ledger_on_a_server_does_nothing_and_does_not_fail(tmp_path: Path) -> None:
+    url = 'url = "postgresql://gpubid@db.invalid/gpubid"'
+    config = programs.LIVE.format(url="http://127.0.0.1:1").replace("[ledger]\n", f"[ledger]\n{url}\n")
+    assert url in config
+    (tmp_path / "agent.toml").write_text(config)
+    (order,) = service("gpubid-backup.service")["ExecStart"]
+    words = (
+        order.replace("/etc/gpubid/agent.toml", "agent.toml").replace("/var/lib/gpubid/backups", str(tmp_path)).split()
+    )
+    said = await gpubid(tmp_path, *words[1:])
+    assert (said.code, "nothing is copied" in said.out, "pg_dump" in said.out) == (0, True, True), said
+    said = await gpubid(tmp_path, *(word for word in words[1:] if word != "--if-file"))
+    assert (said.code, "pg_dump" in said.err) == (1, True), said
+
+
 async def test_the_socket_lies_in_the_runtime_directory(tmp_path: Path) -> None:
     runtime = tmp_path / "run"
     runtime.mkdir()

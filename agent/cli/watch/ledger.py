@@ -22,6 +22,8 @@ Since = Annotated[
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
+_OWN_TOOLS = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"
+
 app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
 app.command()(export.export)
 app.command()(moved_ledger.move)
@@ -144,6 +146,9 @@ def backup(
     keep: Annotated[
         int, typer.Option(min=0, max=10_000, help="In a folder, keep this many copies, the newest ones; 0 keeps all.")
     ] = 0,
+    if_file: Annotated[
+        bool, typer.Option("--if-file", help="With a ledger on a server, do nothing and end with 0, as a timer needs.")
+    ] = False,
 ) -> None:
     """Write a complete, checked copy of the ledger."""
     from agent.act.kept_logs import kept_log
@@ -151,6 +156,9 @@ def backup(
     from agent.ledger.file import backup as copies
 
     settings = last_good.place(config)
+    if if_file and settings.ledger_server is not None:
+        session.say(f"nothing is copied: {settings.ledger_server.shown} {_OWN_TOOLS}")
+        return
     _refuse_on_server(settings)
     at = SystemClock().now()
     folder = to if to.is_dir() else None
@@ -171,8 +179,7 @@ def backup(
 def _refuse_on_server(settings: "Config | DaemonPaths") -> None:
     """End if the tables are on a server: its own tools back it up and restore it."""
     if settings.ledger_server is not None:
-        sentence = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"
-        exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {sentence}"])
+        exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {_OWN_TOOLS}"])
 
 
 def _drop_old(folder: Path, keep: int) -> list[Path]:
