@@ -219,7 +219,7 @@ def _both_ways(work: Workload, limit_markets: frozenset[str]) -> Pricing:
 
 
 def _each_way(ways: Pricing) -> tuple[Pricing, Pricing]:
-    """Return the bids and the asks of these ways, each for itself."""
+    """Return two ways to hold an offer: by the bids of these ways alone, and by their asks alone."""
 
     def of(tenure: Tenure) -> Pricing:
         return lambda candidate: [way for way in ways(candidate) if way.tenure is tenure]

@@ -136,7 +136,7 @@ def plan(
         now_standing,
         lambda rent, others, left: permission.permitted(rent, replace(bounds, fleet=others), left),
     )
-    # A task that begins on a kept host is set aside for, too.
+    # An array's budget also sets money aside for a task that begins on a kept host.
     bounds = replace(bounds, fleet=later)
     kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
     leaving |= {rent.slot for rent in going_on}
@@ -173,7 +173,7 @@ def _second_choices(
     bounds: Bounds,
     now_standing: limits.CommittedSpend,
 ) -> tuple[list[Decision], limits.CommittedSpend]:
-    """Return the decisions and their standing, with what strategies choose where a cap on rates forbade a start."""
+    """Return the decisions and the committed spend, with second choices where a cap on rates forbade a start."""
     places = second_choice.places(decisions, room.forbidden)
     rents: dict[Slot, Decision] = {}
     for work in (each for each in bounds.fleet.workloads if not places.isdisjoint(each.places)):
@@ -191,7 +191,7 @@ def _second_choices(
 
 
 def _fitting(work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Callable[[Candidate], bool]:
-    """Return whether the limits allow the rent of a candidate beside what counts now."""
+    """Return whether the limits allow the rent of a candidate in addition to the present commitments."""
 
     def fits(candidate: Candidate) -> bool:
         rent = _rent(work.places[0], candidate, bounds.believed[work.name], Reason("fits", ""))

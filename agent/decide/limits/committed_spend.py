@@ -142,7 +142,7 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
         return decision.rate, 1
     if isinstance(decision, Rebid):
         more = decision.bid - decision.lease.bid
-        # A lease that we stopped counts at no bid, so a lower one gives no room.
+        # A lease that we stopped counts without its bid, so a lower bid reduces nothing.
         return max(more, money.FREE) if decision.lease.paused_by_us else more, 0
     if isinstance(decision, Resume):
         rate = decision.lease.most_gpu_rate if decision.lease.paused_by_us else money.FREE

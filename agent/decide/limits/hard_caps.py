@@ -1,7 +1,7 @@
 """Rule 12: endings by a hard cap, of healthy leases too: first pauses, lowest priority first, then releases.
 
-Where the price paid is not the bid, a cap of the rate counts limits that nobody pays. A lower limit then does instead
-of a pause.
+Where the price paid is not the bid, a cap of the rate counts limits that nobody pays. Then the limit of a lease is
+lowered instead of pausing the lease.
 
 Invariants:
 1. Over a cap of a day, a month or in total, everything that runs or may start in its scope is paused. So is everything
@@ -46,13 +46,13 @@ class _Ordered:
         return lease.most_gpu_rate if rebid is None else max(lease.gpu_rate, rebid.bid)
 
     def rate(self, lease: Lease) -> UsdPerHour:
-        """Return what a lease counts at after the orders so far."""
+        """Return the rate at which a lease counts after the orders so far."""
         if lease.lease_id in self.paused:
             return lease.disk_rate
         return lease.committed_rate - lease.most_gpu_rate + self.gpu_rate(lease)
 
     def room(self, lease: Lease) -> UsdPerHour:
-        """Return what a lower limit of a lease gives at most."""
+        """Return by how much a lower limit of a lease reduces the counted rate at most."""
         lowest = self.lowest.get(lease.lease_id)
         return money.FREE if lowest is None else max(money.FREE, self.gpu_rate(lease) - lowest)
 
@@ -83,7 +83,7 @@ def lowerings(
     ordered = _Ordered(lowest)
     for scope, spent in _spent(fleet, standing, caps):
         ordered.paused.update(each.lease.lease_id for each in _of_budget(fleet, scope, spent))
-    # To read them all is to order them.
+    # The orders are noted in `ordered` while the pauses are read.
     tuple(_of_rates(fleet, caps, ordered))
     return tuple(rebid for name, rebid in ordered.lowered.items() if name not in ordered.paused)
 
@@ -103,7 +103,7 @@ def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -
             yield scope, spent
     for name in sorted(fleet.markets):
         view = fleet.markets[name]
-        # What works is not paused for a sudden fall before it is confirmed.
+        # A sudden fall of the credit pauses no working lease before the fall is confirmed.
         known = view if view.credit_before_fall is None else replace(view, credit=view.credit_before_fall)
         empty = limits.under_credit_floor(known, caps)
         if empty is not None:
@@ -166,7 +166,7 @@ def _is_kept_by_us(lease: Lease) -> bool:
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
     mine = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
     within = [lease for lease in mine if scope.covers(lease)]
-    # What only waits for an auction ends before anything that works.
+    # A bid that only waits for an auction ends before any lease that works.
     order = {lease.lease_id: (not lease.is_open_bid, _priority(fleet, lease), -lease.bid.micros) for lease in within}
     return sorted(within, key=lambda lease: order[lease.lease_id])
 

@@ -101,7 +101,7 @@ def may_go(order: Pause | Release) -> bool:
 
 
 def last_orders(due: Iterable[Pause | Release]) -> list[Pause | Release]:
-    """Return the orders that are sent even if nothing else may be: a person's kill and release, a cap's pauses."""
+    """Return the orders that are sent even if no other may be: a person's kill and release, and a cap's pauses."""
     return _one_a_lease(order for order in due if order.lease.is_proven and _is_last(order))
 
 

@@ -25,7 +25,7 @@ class Bounds:
 
 
 def permitted(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
-    """Return a decision, or a hold with what forbids it."""
+    """Return a decision, or a hold with the reason that forbids it."""
     return allowed(willed(decision, bounds.in_force), bounds, now_standing)
 
 

@@ -168,7 +168,7 @@ def _stay(
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest, numbers.most_speed)
     if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
-        # It wins the next auction, which a new bid elsewhere waits for too.
+        # Its bid wins the next auction. A new bid elsewhere would wait for that auction too.
         idle = useful_hour.CONTAINER_SECONDS / 3600
     # Where the market starts nothing by itself, waiting means a resume at the same price.
     if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _needs_start(lease, numbers):

@@ -14,7 +14,7 @@ GROUND = "a lost ledger and no list of its runs in the bucket: "
 
 
 def waits(known: Iterable[Cooldown], slot: Slot) -> bool:
-    """Return whether such a cooldown of a slot is in force, among the cooldowns in force."""
+    """Return whether one of the cooldowns in force makes a slot wait for its bucket."""
     return any(each.key == str(slot) and each.ground.startswith(GROUND) for each in known)
 
 

@@ -1,8 +1,8 @@
 """How low the limit of a running lease may be, where a cap of the rate counts more than the lease costs.
 
 A pause by a cap ends the run for certain. A limit over the present price ends it only if the price rises, with the
-market's notice, and the bid then waits in the auctions. So the least margin does: a cent, because at the price itself
-an earlier bid wins the tie. A limit is lowered no further than a cap needs.
+market's notice, and the bid then waits in the auctions. So a margin of one cent over the price is enough; at the price
+itself an earlier bid wins the tie. A limit is lowered no further than a cap needs.
 
 Invariant: a lease whose limit cannot be changed now, or was refused a lower one, has no lowest limit: it is paused.
 """

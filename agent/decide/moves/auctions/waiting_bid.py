@@ -43,7 +43,7 @@ def _likeliest(slot: SlotView, view: View, bids: offer_terms.Bids) -> Candidate 
         if candidate.offer.host not in used:
             known.append(candidate)
     known.sort(key=_distance)
-    # The empty slots before this one take the nearer pools.
+    # The earlier empty slots of the workload take the nearer pools.
     place = sum(other.lease is None for other in view.slots[: view.slots.index(slot)])
     return known[place] if place < len(known) else None
 

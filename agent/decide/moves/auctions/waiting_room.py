@@ -1,6 +1,7 @@
 """Bids that wait for a price give way: they are decided last, and parked where a cap leaves no room for work.
 
-A bid that waits counts at its limit, because it may start at any auction. What would run at once needs that room more.
+A bid that waits counts at its limit, because it may start at any auction. A start that would run at once needs that
+room more.
 
 Invariants:
 1. Only a bid that never ran gives way, of a workload with at most the priority of the one that needs the room, and only
