@@ -174,8 +174,14 @@ def unpaid(view: MarketView) -> Strike | None:
     if view.no_spend_because:
         return Strike("no_spend", view.no_spend_because)
     if is_skewed(view):
-        return Strike("clock_skew", f"our clock is {view.clock_skew_seconds:+.0f} s off the market's: set the clock")
+        return Strike("clock_skew", f"our clock is {skew(view)}: `timedatectl set-ntp true` sets it")
     return None
+
+
+def skew(view: MarketView) -> str:
+    """Return how far our clock is from the market's, and on which side."""
+    side = "behind" if view.clock_skew_seconds > 0 else "ahead of"
+    return f"{timedelta(seconds=round(abs(view.clock_skew_seconds)))} {side} the market's"
 
 
 def is_skewed(view: MarketView) -> bool:

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from agent.decide.limits import limits
 from agent.domain.fleet import MarketView
 from agent.domain.record.lease import Lease, LeaseState
 
@@ -99,9 +100,7 @@ def _minute(at: datetime) -> str:
 
 
 def _skewed(view: MarketView) -> str:
-    off = timedelta(seconds=round(abs(view.clock_skew_seconds)))
-    side = "behind" if view.clock_skew_seconds > 0 else "ahead of"
     return (
-        f"the clock of this machine is {off} {side} the market's: set it right (`timedatectl set-ntp true`); "
+        f"the clock of this machine is {limits.skew(view)}: set it right (`timedatectl set-ntp true`); "
         "until then nothing is paid for, and time is counted without it"
     )

@@ -67,6 +67,13 @@ def test_what_pays_needs_a_view_that_may_be_paid_on(decision: Decision, limit: s
     assert struck(decision, **seen) == limit
 
 
+@pytest.mark.parametrize(("seconds", "side"), [(3592.0, "0:59:52 behind"), (-61.4, "0:01:01 ahead of")])
+def test_a_clock_that_is_off_says_to_which_side_and_what_sets_it(seconds: float, side: str) -> None:
+    found = limits.unpaid(builders.view(clock_skew_seconds=seconds))
+    assert found is not None
+    assert found.sentence == f"our clock is {side} the market's: `timedatectl set-ntp true` sets it"
+
+
 @pytest.mark.parametrize("decision", PAYING, ids=lambda decision: type(decision).__name__)
 def test_a_market_nobody_looks_at_is_not_paid(decision: Decision) -> None:
     found = limits.strike(decision, builders.fleet(markets={}), IDLE, Limits(), ())
