@@ -175,9 +175,8 @@ def _print_billing(app: "App") -> None:
     if not leases:
         _print_line("stopped; no lease is open")
         return
-    _print_line(
-        f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if paused leases start:"
-    )
+    most = f", up to {app.most_rate()} once all of them run" if app.most_rate() > rate else ""
+    _print_line(f"stopped; {len(leases)} lease(s) go on billing {rate}{most}:")
     for lease in leases:
         _print_line(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
     for slot, at, ending in app.signs.fires():

@@ -26,7 +26,9 @@ async def test_a_life(tmp_path: Path) -> None:
 
             assert await daemon.stop() == 0
             assert sum("STOPPING=1" in message for message in daemon.messages()) == 1
-            assert "1 lease(s) go on billing $" in "\n".join(daemon.out)
+            (ends,) = [line for line in daemon.out if "1 lease(s) go on billing $" in line]
+            bills_less = any(" starting: $" in line for line in daemon.out)
+            assert ends.endswith(" once all of them run:") is bills_less, daemon.out
             assert any(f"train/0 vast-{contract} " in line and "/h" in line for line in daemon.out)
             assert await market.billing() == [contract], "stopping released it"
             assert await market.writes() == writes
