@@ -63,6 +63,15 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 2
 
 
+async def test_a_log_without_output_is_called_empty(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        (contract,) = await until(market.billing, "a rent")
+        ran = await gpubid(tmp_path, "logs", "train/0")
+        assert ran.code == 0
+        assert f"vast-{contract} (train/0) has printed nothing yet; `gpubid fleet` shows its state" in ran.err
+        assert not ran.out.strip()
+
+
 async def _follow(place: Path, market: programs.Market) -> None:
     """Read on as the container prints: every line once, and none of the lines before again."""
     words = ("logs", "train/0", "--follow", "--lines", "3")

@@ -104,6 +104,7 @@ async def _logs(
         else:
             if not before:
                 _say_kept(said)
+                _say_empty(said)
             for line in probing.news(before, said["lines"]):
                 session.say(line)
         # Without a flush, a pipe would show nothing until its buffer is full.
@@ -118,6 +119,12 @@ def _say_kept(said: dict[str, Any]) -> None:
     """Say on standard error which kept log this is."""
     if kept := said.get("kept"):
         session.warn(f"the log of {said['lease']} ({said['slot']}) as of {kept['at'][:19]}Z: {kept['moment']}")
+
+
+def _say_empty(said: dict[str, Any]) -> None:
+    """Say on standard error that a log has no output, which a blank line would not show."""
+    if not any(line.strip() for line in said["lines"]):
+        session.warn(f"{said['lease']} ({said['slot']}) has printed nothing yet; `gpubid fleet` shows its state")
 
 
 async def _read(config: "Config | last_good.Broken", question: "LogQuestion") -> dict[str, Any]:
