@@ -1,4 +1,4 @@
-"""Terms of a lease that a listing changes too far: the price of its disk, the end of its contract, its traffic.
+"""Terms of a lease that a listing changes too far: its disk's price, its limit, its contract's end, its traffic.
 
 One wrong figure among these would cross a cap, or have a healthy lease left. The price of the GPUs has rules of its own
 (`agreed_rate.py`).
@@ -24,13 +24,14 @@ import msgspec
 from agent.decide.accounting import meter
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile import readback, row_metering
-from agent.decide.reconcile.agreed_rate import FURTHER_LISTINGS, PATIENCE
+from agent.decide.reconcile.agreed_rate import FURTHER_LISTINGS, MOST_RISE, PATIENCE
 from agent.decide.reconcile.pass_memory import TermDoubt
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 MOST_DISK_FACTOR = 3.0
@@ -53,6 +54,7 @@ class Term(Enum):
 
     DISK_RISE = "disk_rise"
     DISK_FALL = "disk_fall"
+    LIMIT = "limit"
     END = "end"
     TRAFFIC = "traffic"
 
@@ -66,10 +68,12 @@ class Settled:
     owed: tuple[meter.Charge, ...] = ()
 
 
-def settle(lease: Lease, row: Instance, listed_at: datetime, so_far: Mapping[str, Mapping[str, TermDoubt]]) -> Settled:
+def settle(
+    fleet: Fleet, lease: Lease, row: Instance, listed_at: datetime, so_far: Mapping[str, Mapping[str, TermDoubt]]
+) -> Settled:
     """Return a row with its lease's known terms in the place of doubted ones; `so_far` has the doubts by lease."""
     before = so_far.get(lease.lease_id, {})
-    changes = _changes(lease, row, listed_at)
+    changes = _changes(fleet, lease, row, listed_at)
     doubts = {term.value: _seen(before.get(term.value), figure, listed_at) for term, figure in changes}
     settled = Settled(row, doubts)
     for name, doubt in doubts.items():
@@ -94,7 +98,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
         row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
         if not lease.is_open or view is None or row is None or view.listed_at is None:
             continue
-        for term, _ in _changes(lease, row, view.listed_at):
+        for term, _ in _changes(fleet, lease, row, view.listed_at):
             sentence = (
                 f"{lease.market} lists {lease.lease_id} ({lease.slot}) {_sentence(term, lease, row)}; this counts only "
                 "after more listings over 15 minutes; compare it with the market's page"
@@ -102,7 +106,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{term.value}", sentence)
 
 
-def _changes(lease: Lease, row: Instance, listed_at: datetime) -> Iterator[tuple[Term, float]]:
+def _changes(fleet: Fleet, lease: Lease, row: Instance, listed_at: datetime) -> Iterator[tuple[Term, float]]:
     """Yield each term that a row changes too far, with a figure that is the smaller the nearer it is to the known."""
     rate, known = row.disk_rate.micros, lease.disk_rate.micros
     if abs(rate - known) > SMALL_DISK_RATE.micros and not _is_other_disk(lease, row):
@@ -112,10 +116,20 @@ def _changes(lease: Lease, row: Instance, listed_at: datetime) -> Iterator[tuple
             yield Term.DISK_RISE, float(rate)
         elif rate * MOST_DISK_FACTOR < known and not is_other_state:
             yield Term.DISK_FALL, -float(rate)
+    if row.limit is not None and _is_far_limit(fleet, lease, row.limit):
+        yield Term.LIMIT, float(row.limit.micros)
     if row.ends_at is not None and _is_sudden(lease, row.ends_at, listed_at):
         yield Term.END, -row.ends_at.timestamp()
     if row_metering.traffic_of(lease, row) > SMALL_TRAFFIC and _is_flood(lease, row, lease.accrued_until, listed_at):
         yield Term.TRAFFIC, row.traffic_down_gb + row.traffic_up_gb
+
+
+def _is_far_limit(fleet: Fleet, lease: Lease, limit: UsdPerHour) -> bool:
+    """Return whether a limit is far above the known one, and neither the readback nor an open order explains it."""
+    is_fresh = not lease.has_run and lease.read_back_at is None
+    if lease.bid_limit is None or is_fresh or limit <= lease.bid_limit.scaled(MOST_RISE):
+        return False
+    return not any(intent.lease_id == lease.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
 
 
 def _is_other_disk(lease: Lease, row: Instance) -> bool:
@@ -156,6 +170,8 @@ def _doubted(settled: Settled, term: Term, lease: Lease, _doubt: TermDoubt, _lis
         known = {"ends_at": lease.ends_at}
     elif term is Term.TRAFFIC:
         known = {"traffic_down_gb": lease.traffic_down_gb, "traffic_up_gb": lease.traffic_up_gb}
+    elif term is Term.LIMIT:
+        known = {"limit": lease.bid_limit}
     else:
         known = {"disk_rate": lease.disk_rate}
     return replace(settled, row=msgspec.structs.replace(settled.row, **known))
@@ -169,6 +185,8 @@ def _believed(settled: Settled, term: Term, lease: Lease, doubt: TermDoubt, list
         ends_at = datetime.fromtimestamp(-doubt.nearest, UTC)
         return replace(settled, row=msgspec.structs.replace(settled.row, ends_at=ends_at))
     rate = UsdPerHour(round(abs(doubt.nearest)))
+    if term is Term.LIMIT:
+        return replace(settled, row=msgspec.structs.replace(settled.row, limit=rate))
     owed = _owed(lease, rate, doubt.since, listed_at) if term is Term.DISK_RISE else ()
     return replace(settled, row=msgspec.structs.replace(settled.row, disk_rate=rate), owed=owed)
 
@@ -192,4 +210,6 @@ def _sentence(term: Term, lease: Lease, row: Instance) -> str:
         return (
             f"with traffic of {row_metering.traffic_of(lease, row)} since the last metering, more than its line carries"
         )
+    if term is Term.LIMIT:
+        return f"with a limit of {row.limit}, known at {lease.bid_limit}"
     return f"with a disk at {row.disk_rate}, known at {lease.disk_rate}"

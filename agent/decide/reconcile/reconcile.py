@@ -122,7 +122,7 @@ def _market(
     facts: list[Fact] = []
     doubts: dict[str, Mapping[str, TermDoubt]] = {}
     for lease in present:
-        terms = doubted_terms.settle(lease, rows[lease.instance_id], listed_at, memory.term_doubts)
+        terms = doubted_terms.settle(fleet, lease, rows[lease.instance_id], listed_at, memory.term_doubts)
         found, suspicion = _listed(fleet, view, listed_at, memory, lease, terms.row)
         if suspicion is not None:
             suspicions[lease.lease_id] = suspicion

@@ -124,7 +124,25 @@ def test_a_disk_may_cost_less_once_its_instance_stops() -> None:
         run_since=None,
     )
     row = builders.instance(disk_rate=builders.per_hour("0.04"), state=InstanceState.PAUSED)
-    settled = doubted_terms.settle(dear, row, NOW, {})
+    settled = doubted_terms.settle(builders.fleet(), dear, row, NOW, {})
     assert (settled.row.disk_rate, settled.doubts) == (row.disk_rate, {})
     running = builders.instance(disk_rate=builders.per_hour("0.04"), state=InstanceState.LOADING)
-    assert doubted_terms.settle(dear, running, NOW, {}).row.disk_rate == dear.disk_rate
+    assert doubted_terms.settle(builders.fleet(), dear, running, NOW, {}).row.disk_rate == dear.disk_rate
+
+
+@pytest.mark.parametrize("rate", ["2.00", "31.00"])
+def test_a_false_limit_pauses_no_bid_under_a_cap_of_the_rate(rate: str) -> None:
+    """Only our own order changes a limit, and the cap of the rate counts it whole."""
+    bid = builders.lease(bid_limit=builders.per_hour("0.30"))
+    row = builders.instance(limit=builders.per_hour(rate))
+    after, facts = listed(bid, PATIENT_POLLS - 1, limit=row.limit)
+    assert after.bid_limit == bid.bid_limit
+    assert {fact.key for fact in facts if isinstance(fact, Alert)} == {"vast-1@limit"}
+    believed, _ = listed(bid, PATIENT_POLLS + 2, limit=row.limit)
+    assert believed.bid_limit == row.limit
+
+
+def test_a_limit_that_differs_from_its_order_is_judged_by_the_readback() -> None:
+    fresh = builders.lease(bid_limit=builders.per_hour("0.30"), state=LeaseState.STARTING, has_run=False)
+    row = builders.instance(limit=builders.per_hour(31), state=InstanceState.LOADING)
+    assert doubted_terms.settle(builders.fleet(), fresh, row, NOW, {}).row.limit == row.limit
