@@ -29,6 +29,10 @@ def _keys(config: Config, store: Path) -> Iterator[Exposure]:
     named |= {market.credential for market in config.markets}
     named |= {name for work in config.workloads for name in work.credentials}
     files = {market.credential_file for market in config.markets if market.credential_file is not None}
+    server = config.ledger_server
+    if server is not None:
+        named |= {server.credential, server.reader_credential}
+        files |= {server.credential_file} if server.credential_file is not None else set()
     files |= {store / name for name in named if name}
     for file in sorted(files):
         try:

@@ -103,10 +103,13 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
         assert not (tmp_path / "other.toml").exists()
         key = tmp_path / "the-key"
         key.write_text(DEFAULT_KEY)
+        key.chmod(0o644)
         filed = await gpubid(
             tmp_path, *flags, "--config", "filed.toml", "--key-file", key, "--spend", VAST_API_KEY=None
         )
         assert filed.code == 0, filed
+        open_key = f"{key} holds a key and is open to every user (mode 0644); chmod 600 {key}"
+        assert filed.err == f"gpubid: {open_key}\n"
         assert f'credential_file = "{key}"' in (tmp_path / "filed.toml").read_text()
         planned = await gpubid(tmp_path, "plan", "--config", "filed.toml", VAST_API_KEY=None)
         assert planned.code == 0, planned

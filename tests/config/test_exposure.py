@@ -30,6 +30,18 @@ def test_a_key_file_that_every_user_may_read(tmp_path: Path, mode: int, is_open:
     assert "secret" not in str(told)
 
 
+@pytest.mark.parametrize("key", ["credential_file", "credential", "reader_credential"])
+def test_a_password_of_the_ledgers_server_that_every_user_may_read(tmp_path: Path, key: str) -> None:
+    (tmp_path / "store").mkdir()
+    file = tmp_path / "store" / "password"
+    file.write_text("secret")
+    file.chmod(0o644)
+    named = f'{key} = "{file if key == "credential_file" else file.name}"\n'
+    role = 'reader = "gpubid_reader"\n' if key == "reader_credential" else ""
+    told = found(tmp_path, GOOD + '[ledger]\nurl = "postgresql://gpubid@db/gpubid"\n' + role + named)
+    assert [each.fix for each in told] == [f"chmod 600 {file}"]
+
+
 def test_a_credential_in_the_store(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     key = tmp_path / "store" / "web_token"

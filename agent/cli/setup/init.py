@@ -15,6 +15,7 @@ import typer
 
 from agent.cli.setup import first_config
 from agent.cli.shared import exits, session
+from agent.config import exposure
 from agent.domain.market.market_rules import PricePaid
 from agent.markets import registered_markets
 from agent.markets.market_record import AT_A_BID, Question
@@ -98,6 +99,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
         session.say(f'{_why_no_bids(answers.market)}, so the strategy is "{answers.strategy}"')
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
+    _warn_of_exposures(settings)
     if is_live and not answers.may_spend:
         session.say("nothing is paid for until you write spend = true there; `gpubid plan` shows what it would do")
     for record in registered_markets.installed().values():
@@ -108,6 +110,11 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     first, why = ("plan", "what it would do now") if is_live else ("rehearse", "a day on the simulated market")
     session.say(f"next: gpubid {first}{where}   # {why}")
     session.say(f"then: gpubid run{where}   # the daemon, until Ctrl-C")
+
+
+def _warn_of_exposures(settings: "Config") -> None:
+    for each in exposure.exposures(settings):
+        session.warn(f"{each.sentence}; {each.fix}")
 
 
 def _why_no_bids(market: str) -> str:
