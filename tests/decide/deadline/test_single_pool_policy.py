@@ -76,6 +76,24 @@ def test_capacity_that_is_old_is_worth_leaving_on_demand_for_and_young_is_not() 
     assert kernel.choose(at, believed(brittle, is_up=True)) is Tenure.ON_DEMAND
 
 
+def test_waiting_must_save_something_while_slack_is_short_and_anything_while_it_is_not() -> None:
+    refused, taken = 0, 0
+    for slack in np.linspace(0.4, 3.0, 53):
+        for age in (0.0, 0.3, 1.0, 3.0):
+            at, belief = (
+                standing(8.0 + slack, 8.0, start=0.2, gap=1 / 6),
+                believed(hazards.SHIPPED, is_up=False, age=age),
+            )
+            found = SHIPPED.costs(at, belief)
+            saved, choice = found.on_demand - found.wait, SHIPPED.choose(at, belief)
+            needed = single_pool_policy.WAIT_GAIN if slack < 8.0 * single_pool_policy.SHORT_SLACK else 0.0
+            assert choice is (None if saved >= needed else Tenure.ON_DEMAND), (slack, age)
+            refused += choice is Tenure.ON_DEMAND and saved > 0
+            taken += choice is None
+    assert refused
+    assert taken
+
+
 def test_what_runs_at_the_lower_price_is_kept() -> None:
     at = standing(6.0, 5.0, Tenure.INTERRUPTIBLE, start=0.2, gap=1 / 6)
     assert SHIPPED.choose(at, believed(hazards.SHIPPED, is_up=True)) is Tenure.INTERRUPTIBLE
