@@ -24,6 +24,8 @@ PURPOSES = ("rise", "maintenance", "near_end", "prepay")
 """What hosts of Vast and a person at its console do on purpose."""
 EDITS = ("edit_price", "edit_slots", "edit_remove", "edit_cap", "edit_strategy")
 LIVES = ("restart", "kill_9", "clock", "sleep", "second")
+TERMS_SHARE = 0.25
+"""The share of stories in which a market tells the other terms of leases wrong."""
 STRATEGIES = ("patient", "patient", "ondemand", "hedged", "hedged", "deadline")
 
 
@@ -32,6 +34,7 @@ def story(seed: int) -> Story:
     dice = random.Random(f"disaster/{seed}")
     markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
     struck = (*_repriced(seed, strikes.drawn(dice, markets)), *_commits(dice), *_invalid(seed, markets))
+    struck = (*struck, *_terms(seed, markets))
     drawn = Story(
         seed,
         markets,
@@ -74,6 +77,14 @@ def _repriced(seed: int, strikes: Iterator[Strike]) -> Iterator[Strike]:
     for strike in strikes:
         is_likely = strike.fault == "price" and dice.random() < 0.3
         yield replace(strike, amount=rise) if is_likely else strike
+
+
+def _terms(seed: int, markets: tuple[str, ...]) -> Iterator[Strike]:
+    """Draw listings with false terms of leases, by dice of their own. Early seeds stay as they are."""
+    dice = random.Random(f"disaster/{seed}/terms")
+    if seed >= health_draw.FIRST and "vast" in markets and dice.random() < TERMS_SHARE:
+        for number in sorted(dice.sample(range(5, 220), 6)):
+            yield Strike("vast", "listing", number, "term", dice.choice((1, 1, 2, 4)), float(dice.randrange(5)))
 
 
 def _commits(dice: random.Random) -> Iterator[Strike]:

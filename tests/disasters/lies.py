@@ -133,6 +133,12 @@ def _untold(_market: str, rows: Rows, amount: float, _: str) -> None:
         row |= {name: None for name in UNTOLD[: 2 + int(amount) % 3] if name in row}
 
 
+def _term(market: str, rows: Rows, amount: float, _: str) -> None:
+    """The disk's price, the end of the contract or the traffic is told wrong, of all rows."""
+    for row in rows:
+        _TERMS[market][int(amount) % len(_TERMS[market])](row)
+
+
 def _twice(_market: str, rows: Rows, amount: float, _: str) -> None:
     rows.append(dict(_row(rows, amount)))
 
@@ -204,6 +210,14 @@ def _stated(states: tuple[tuple[str, str], ...]) -> Callable[[Row, float], None]
     return changed
 
 
+def _grown(name: str, factor: float) -> Callable[[Row], None]:
+    def changed(row: Row) -> None:
+        if isinstance(row.get(name), int | float):
+            row[name] *= factor
+
+    return changed
+
+
 def _placed(name: str, place: Any) -> Callable[[Row], None]:
     return lambda row: row.update({name: place})
 
@@ -235,6 +249,16 @@ _PLACED: Mapping[str, Callable[[Row], None]] = {
     MARKET: _placed("region", "xx-yy-1"),
     CLOUDS: cloud_lies.place,
 }
+_TERMS: Mapping[str, tuple[Callable[[Row], None], ...]] = {
+    "vast": (
+        _grown("storage_total_cost", 1e3),
+        _grown("storage_total_cost", 1e6),
+        _grown("inet_down_billed", 1e4),
+        _grown("inet_up_billed", 1e6),
+        _placed("end_date", 1.0),
+    ),
+}
+"""The false terms of a lease, in one field each."""
 _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "id": _id,
     "label": _label,
@@ -244,6 +268,7 @@ _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "paid": _paid,
     "untold": _untold,
     "host": _host,
+    "term": _term,
     "twice": _twice,
     "missing_row": _missing_row,
     "empty": _empty,

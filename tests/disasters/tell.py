@@ -64,7 +64,7 @@ def counts(verdicts: list[Verdict]) -> str:
 def _strike(strike: Strike) -> str:
     which = f"number {strike.number}" if strike.times == 1 else f"numbers {strike.number} to {_last(strike)}"
     place = "commit to the ledger" if strike.market == "ledger" else f"{strike.place} on {strike.market}"
-    amount = f" ({strike.amount:g})" if strike.fault in {"throttled", "price", "date"} else ""
+    amount = f" ({strike.amount:g})" if strike.fault in {"throttled", "price", "term", "date"} else ""
     said = FAULTS.get(strike.fault, f"is answered with {strike.fault.replace('_', ' ')}")
     return f"{place}, {which}: {said}{amount}"
 
