@@ -59,8 +59,9 @@ async def test_it_is_readable_in_light_and_dark_and_says_nothing_on_the_console(
     assert complaints == []
 
 
-async def test_a_phone_scrolls_no_page_and_no_table(browser: Opening, page: Served) -> None:
-    tab = await browser(viewport={"width": 360, "height": 740})
+@pytest.mark.parametrize("width", [320, 360])
+async def test_a_phone_scrolls_no_page_and_no_table(browser: Opening, page: Served, width: int) -> None:
+    tab = await browser(viewport={"width": width, "height": 740})
     await log_in(tab, page)
     lease = page.world.lease().lease_id
     _, board = await page.get("/")
