@@ -205,7 +205,7 @@ ha-demo: setup tools ## Start PostgreSQL, two daemons and a simulated market her
 	@$(PYTHON) -m tests.failovers.demo
 
 .PHONY: failovers
-failovers: setup ## RUNS failovers of two real daemons on PostgreSQL; WAY: the leader is killed (at each step of each write), frozen or cut off, the server or its primary dies
+failovers: setup ## RUNS failovers of two real daemons on PostgreSQL; WAY: the leader is killed (at each step of each write), frozen or cut off, the server or its primary dies; or a rehearsed day with 143
 	@$(PYTHON) -m tests.failovers --way $(or $(WAY),killed) --runs $(or $(RUNS),200)
 
 .PHONY: nightly

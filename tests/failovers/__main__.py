@@ -5,6 +5,7 @@ committed and by the way (`kept.py`), so a broken run goes on.
 
 1. `--way killed`: a round plays every kind of write once; four rounds play every step of the journal with every kind.
 2. The other ways strike a leader under load, at moments drawn from the number of the round.
+3. `--way day` is no round: it plays a rehearsed day with a failover every ten minutes (`day.py`).
 """
 
 import argparse
@@ -21,7 +22,8 @@ from tests.failovers import judgement, kept, stages
 from tests.failovers.rig import ROUNDS, Rig, Unprovoked, rig
 from tests.support import engines, network
 
-KILLED = "killed"
+KILLED, DAY = "killed", "day"
+DAY_HOURS = 24.0
 BLOWS = 5
 """Of one round of the other ways."""
 
@@ -111,14 +113,27 @@ def told(rounds: list[dict[str, Any]]) -> list[str]:
     return [line, *(f"WRONG: {wrong}" for each in rounds for wrong in each["wrong"])]
 
 
+def live() -> int:
+    """Play a rehearsed day with failovers and one without, and print their figures."""
+    # It needs the rehearsed world, which the rounds do without.
+    from tests.failovers import day
+
+    with tempfile.TemporaryDirectory(prefix="gpubid-failovers-") as place:
+        lines, wrong = day.compared(Path(place), DAY_HOURS)
+    print(*lines, *(f"WRONG: {each}" for each in wrong), sep="\n")
+    return 1 if wrong else 0
+
+
 def main() -> int:
     """Play rounds until there are enough failovers, and print their figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.failovers")
-    parser.add_argument("--way", choices=(KILLED, *stages.WAYS), default=KILLED, help="what happens to the leader")
+    parser.add_argument("--way", choices=(KILLED, *stages.WAYS, DAY), default=KILLED, help="what happens to the leader")
     parser.add_argument("--runs", type=int, default=200, help="failovers, and leaders that led on")
     asked = parser.parse_args()
     if asked.way == "cut" and not network.is_allowed():
         parser.error("--way cut makes network namespaces with `ip`: run it as root on Linux")
+    if asked.way == DAY:
+        return live()
     place = kept.file(asked.way)
     rounds = kept.rounds(place)
     while sum(len(each["gaps"]) + each.get("kept", 0) for each in rounds) < asked.runs:

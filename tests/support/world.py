@@ -34,6 +34,7 @@ from agent.domain.money import MICROS
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.ledger.storage_port import Storage
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.processes.process_registry import ProcessRegistry
@@ -133,8 +134,8 @@ class Rehearsed:
         self._judge = Judge(self)
 
     # --- the program ------------------------------------------------------------------------------------------------
-    async def open(self) -> None:
-        """Start the program."""
+    async def open(self, ledger_place: Storage | None = None) -> None:
+        """Start the program, as the standby that has won the lead of `ledger_place` if that is given."""
         outside = Outside(
             self.clock,
             lambda _: KEY,
@@ -143,6 +144,7 @@ class Rehearsed:
             jitter=lambda: 0.5,
             fleet_id=FLEET,
             credential=self.scene.credential,
+            ledger_place=ledger_place,
             exchanges={} if self.is_wired else {"vast": InProcess(self.simulator.api.answer)},
         )
         self.app = await App.open(self.config, self.scene.tuned, outside)
