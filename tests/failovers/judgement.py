@@ -52,12 +52,20 @@ def _misspent(evidence: Mapping[str, Any], its: list[stretches.Stretch]) -> list
     for row in rows:
         gpus[_instance(row["lease_id"])] = gpus.get(_instance(row["lease_id"]), 0.0) + row["gpu"] / 1e6
     seen = stretches.looks(truth["calls"], evidence["gaps"])
-    most = stretches.most_dollars(its, seen, created, truth["now"])
+    most = stretches.most_dollars(stretches.at_bids(its, _bids(tables["intents"])), seen, created, truth["now"])
     other = {
         name: (sum(row[column] for row in rows) / 1e6, sum(row["charged"][name] for row in contracts))
         for name, column in (("disk", "disk"), ("bandwidth", "traffic"))
     }
     return stretches.misspent(gpus, stretches.least_dollars(its, metered), most) + history.misspent(other)
+
+
+def _bids(intents: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+    bids: dict[str, list[tuple[float, float]]] = {}
+    for row in intents:
+        if row["kind"] == "rebid" and row["sent_at"] is not None:
+            bids.setdefault(row["instance_id"], []).append((row["sent_at"] / 1e6, row["price"] / 1e6))
+    return bids
 
 
 def _instance(lease: str) -> str:

@@ -1,14 +1,15 @@
 """What the ledger must and may have, by the market's own record of when each rate began.
 
 1. The ledger has at least what the market charged for the GPUs of an instance, up to when the ledger has metered it.
-2. Between two looks it may count the highest rate that the market charged between them, and no more.
+2. Between two looks it may count the highest rate that the market charged between them, and no more. A price below a
+   bid of ours counts at the bid until it is proven (rule 21).
 3. A listing is a look if somebody led who could record it: what happens while nobody leads is seen by the next leader.
 4. A stop that our own request made is no interruption, whoever leads by then.
 """
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MARGIN_DOLLARS = 0.002
@@ -66,6 +67,21 @@ def least_dollars(stretches: Iterable[Stretch], metered: Mapping[str, float]) ->
         dollars = each.dollars_per_hour * max(0.0, end - each.begin) / _HOUR_SECONDS
         least[each.instance] = least.get(each.instance, 0.0) + dollars
     return least
+
+
+def at_bids(stretches: Iterable[Stretch], bids: Mapping[str, Sequence[tuple[float, float]]]) -> list[Stretch]:
+    """Return the stretches at our last bid before each one's end, where that is higher than what the market charged.
+
+    `bids` has when each raise was sent and its dollars an hour, by instance.
+    """
+    return [
+        replace(each, dollars_per_hour=max(each.dollars_per_hour, _last_bid(bids.get(each.instance, ()), each.end)))
+        for each in stretches
+    ]
+
+
+def _last_bid(bids: Iterable[tuple[float, float]], until: float) -> float:
+    return max(((sent, bid) for sent, bid in bids if sent <= until), default=(0.0, 0.0))[1]
 
 
 def most_dollars(

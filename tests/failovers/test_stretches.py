@@ -49,6 +49,13 @@ def test_between_two_looks_the_highest_rate_counts() -> None:
     assert most == {"9": pytest.approx(0.5 + 0.5 * stretches.SENT_SECONDS / HOUR)}
 
 
+def test_a_price_below_our_bid_may_count_at_the_bid() -> None:
+    bids = [(0.5 * HOUR, 0.6), (1.5 * HOUR, 0.7), (2.5 * HOUR, 0.9)]
+    later = Stretch("8", 0.0, HOUR, 0.5)
+    assert stretches.at_bids([RUNS, later], {"9": bids}) == [Stretch("9", HOUR, 2 * HOUR, 0.7), later]
+    assert stretches.at_bids([RUNS], {"9": [(0.0, 0.4)]}) == [RUNS]
+
+
 @pytest.mark.parametrize(
     ("ledger", "is_right"), [(0.499, True), (0.497, False), (0.599, True), (0.601, True), (0.603, False)]
 )
