@@ -9,6 +9,7 @@ import structlog
 from tests.bench import (
     cockpit,
     daemon,
+    dask_pace,
     guard_upload,
     lab,
     ledgers,
@@ -30,6 +31,7 @@ def main() -> int:
         three_markets.measure(),
         rehearsal.measure(),
         lab.measure(),
+        dask_pace.measure(),
         asyncio.run(page.measure()),
         asyncio.run(reports.measure()),
         asyncio.run(daemon.measure()),

@@ -26,6 +26,6 @@ def against(rounds: int, ours: Callable[[], T], theirs: Callable[[], object]) ->
 
 def line(name: str, figure: str, compared: str, *, holds: bool | None = None) -> bool:
     """Print one measurement; return whether its bound holds."""
-    verdict = "" if holds is None else "  ok" if holds else "  TOO MUCH"
+    verdict = "" if holds is None else "  ok" if holds else "  NOT HELD"
     print(f"  {name:<64} {figure:<34} {compared}{verdict}", flush=True)
     return holds is not False
