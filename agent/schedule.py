@@ -33,7 +33,7 @@ class Pulse:
     A scheduler on the wall clock would wait a day when that is set back a day, and nothing would be watched then.
     """
 
-    def __init__(self, beat: Callable[[], None], every: float) -> None:
+    def __init__(self, beat: Callable[[], object], every: float) -> None:
         """Call `beat` each `every` seconds, from `start` on."""
         self._beat = beat
         self._every = every
@@ -60,7 +60,7 @@ class Pulse:
 
 
 @contextlib.contextmanager
-def opening(beat: Callable[[], None], watchdog: float | None) -> Iterator[None]:
+def opening(beat: Callable[[], object], watchdog: float | None) -> Iterator[None]:
     """Feed the watchdog of so many seconds while a daemon opens its ledger, at most `OPENING_SECONDS`."""
     if watchdog is None:
         yield
