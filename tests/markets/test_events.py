@@ -73,6 +73,25 @@ def test_a_delivery_without_prices_or_ids_is_an_event_all_the_same() -> None:
     assert (event.kind, event.instance_id, event.your_bid) == ("low_credit", "", None)
 
 
+@pytest.mark.parametrize(
+    ("slug", "kind"),
+    [
+        ("instance_resumed", "resumed"),
+        ("instance_stopped", "stopped"),
+        ("instance_offline", "offline"),
+        ("instance_online", "online"),
+        ("machine_maintenance", "maintenance"),
+        ("upcoming_downtime", "maintenance"),
+        ("near_end_date", "near_end"),
+        ("idle_gpu", "other"),
+    ],
+)
+def test_each_type_of_notice_has_its_kind(slug: str, kind: str) -> None:
+    event = events.webhook(*delivery(notif_type=slug, message="Instance #7."), SECRET, NOW)
+    assert event is not None
+    assert (event.kind, event.instance_id) == (kind, "7")
+
+
 def test_a_delivery_that_is_forged_altered_or_old_is_nothing() -> None:
     raw, stamp, signature = delivery()
     assert events.webhook(raw, stamp, signature, b"another secret", NOW) is None
