@@ -4,8 +4,9 @@ One wrong figure among these would cross a cap, or have a healthy lease left. Th
 (`agreed_rate.py`).
 
 Invariants:
-1. A doubted term counts as it was known before, until further listings over `PATIENCE` agree. While the listed values
-   change, the doubt goes on, and the one nearest to the known value is believed.
+1. A doubted term counts as it was known before, until further listings over `PATIENCE` agree; a fall of the disk's
+   price needs the listings alone. While the listed values change, the doubt goes on, and the one nearest to the known
+   value is believed.
 2. A believed rise of the disk's price is owed from the first listing that showed it.
 3. Some terms are never believed: an end in the past of a contract that runs, and more traffic than a host's lines carry
    since the lease was opened.
@@ -78,7 +79,9 @@ def settle(
     settled = Settled(row, doubts)
     for name, doubt in doubts.items():
         term = Term(name)
-        is_listed_enough = doubt.listings > FURTHER_LISTINGS and listed_at - doubt.since >= PATIENCE
+        # A price that falls is cheap to believe, and the known one may be a wrong one that an adoption took over.
+        is_long = term is Term.DISK_FALL or listed_at - doubt.since >= PATIENCE
+        is_listed_enough = doubt.listings > FURTHER_LISTINGS and is_long
         is_believed = is_listed_enough and not _is_impossible(term, lease, row, listed_at)
         settled = (_believed if is_believed else _doubted)(settled, term, lease, doubt, listed_at)
     return settled

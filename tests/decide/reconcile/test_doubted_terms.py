@@ -69,6 +69,14 @@ def test_a_disk_that_costs_more_for_a_quarter_of_an_hour_is_owed_from_the_first_
     assert micros(facts)["disk"] == pytest.approx(dear.over(metered).micros, abs=100)
 
 
+def test_a_fall_of_a_disks_price_needs_two_further_listings() -> None:
+    """The known price may be a wrong one that an adoption took over: it must not count for long."""
+    dear = builders.lease(disk_rate=builders.per_hour(4))
+    cheap = builders.per_hour("0.004")
+    assert listed(dear, 2, disk_rate=cheap)[0].disk_rate == dear.disk_rate
+    assert listed(dear, 3, disk_rate=cheap)[0].disk_rate == cheap
+
+
 def test_the_lowest_listed_price_of_a_disk_is_believed() -> None:
     memory, held = Memory(), HELD
     for at in range(1, PATIENT_POLLS + 3):
