@@ -122,7 +122,9 @@ async def test_spend_and_savings_have_the_figures_of_the_verbs(tmp_path: Path, p
     for title in columns.values():
         assert f">{title}</th>" in text
     if path == "/spend":
-        assert f"${report['unmetered_dollars']:.4f} more, since the last metering" in text
+        together = report["total"]["dollars"] + report["unmetered_dollars"]
+        since = f"${report['unmetered_dollars']:.4f} since the last metering, which no row has yet"
+        assert f"${together:.4f} in all, with {since}" in text
         assert float(report["total"]["dollars"]) > 0 or "until" in query
 
 
