@@ -222,7 +222,12 @@ format: setup ## Format code and TOML as check requires
 .PHONY: handbook
 handbook: setup ## Write the handbook's generated pages again, and build it as a website into dist/handbook
 	@$(PYTHON) -B deploy/handbook/write.py
+	@$(PYTHON) -B deploy/handbook/results.py
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
+
+.PHONY: measure
+measure: setup ## Run the bench BENCH of the handbook again on the records in GPUBID_TRACES, and write its page again
+	@$(PYTHON) -B deploy/handbook/results.py $(BENCH)
 
 .PHONY: schema
 schema: setup ## Write the JSON schemas of the configuration files again

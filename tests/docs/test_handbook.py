@@ -1,6 +1,7 @@
 """The handbook is whole and current: its contents, its generated pages, its guesses, and MkDocs builds it."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -49,8 +50,23 @@ def test_the_handbook_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_generated_pages_are_current() -> None:
-    due = [name for name, text in _writer().pages().items() if (HANDBOOK / "pages" / name).read_text() != text]
-    assert due == [], "run `.venv/bin/python deploy/handbook/write.py` (`make handbook` does)"
+    results = _script("results")
+    texts = {**_script("write").pages(), results.PAGE: results.page()}
+    due = [name for name, text in texts.items() if (HANDBOOK / "pages" / name).read_text() != text]
+    assert due == [], "run `make handbook`"
+
+
+def test_every_bench_of_the_handbook_was_measured_as_it_stands() -> None:
+    results = _script("results")
+    kept = {file.stem: json.loads(file.read_text())["command"] for file in results.MEASURED.iterdir()}
+    assert kept == {name: bench["command"] for name, bench in results.benches().items()}, "run `make measure BENCH=NAME`"
+
+
+def test_an_unknown_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GPUBID_TRACES", raising=False)
+    results = _script("results")
+    assert "there is no bench deadlin in" in results.main(["deadlin"])
+    assert "GPUBID_TRACES is not set" in results.main([next(iter(results.benches()))])
 
 
 @pytest.mark.parametrize("recipe", sorted((HANDBOOK / "recipes").iterdir()), ids=lambda recipe: recipe.name)
@@ -88,8 +104,8 @@ def _names_of(file: Path) -> set[str]:
     return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)}
 
 
-def _writer() -> Any:
-    spec = spec_from_file_location("handbook_writer", HANDBOOK / "write.py")
+def _script(name: str) -> Any:
+    spec = spec_from_file_location(f"handbook_{name}", HANDBOOK / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
