@@ -59,7 +59,9 @@ def test_the_generated_pages_are_current() -> None:
 def test_every_bench_of_the_handbook_was_measured_as_it_stands() -> None:
     results = _script("results")
     kept = {file.stem: json.loads(file.read_text())["command"] for file in results.MEASURED.iterdir()}
-    assert kept == {name: bench["command"] for name, bench in results.benches().items()}, "run `make measure BENCH=NAME`"
+    assert kept == {name: bench["command"] for name, bench in results.benches().items()}, (
+        "run `make measure BENCH=NAME`"
+    )
 
 
 def test_an_unknown_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
