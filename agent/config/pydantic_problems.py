@@ -112,12 +112,12 @@ def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
 
 
 def _table(inner: type[pydantic.BaseModel], path: lines.Path, *, is_named: bool) -> str:
-    """Return the fix for a key that must be a table: the header to write."""
+    """Return the fix for a key that must be a table: the header to write, or those of which one is needed."""
     header = [*path, "NAME"] if is_named and len(path) == 1 else [*path]
     tables = [name for name, field in inner.model_fields.items() if any(_models(field.annotation))]
-    if tables and len(tables) == len(inner.model_fields):
-        header.append(tables[0])
-    return f"write it as a table, [{problems.dotted(header)}]"
+    if not tables or len(tables) < len(inner.model_fields):
+        return f"write it as a table, [{problems.dotted(header)}]"
+    return f"write at least one table of {', '.join(f'[{problems.dotted([*header, name])}]' for name in tables)}"
 
 
 def _examples(field: object) -> Iterator[object]:

@@ -213,6 +213,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("not closed", added('query = "a'), 15, ".query", "bad_toml", "is no TOML"),
     ("no value", added("slots ="), 15, ".slots", "bad_toml", "invalid value"),
     ("no text at all", "", 1, "limits", "missing_key", "write it as a table, [limits]"),
+    ("no text and so no market", "", 1, "markets", "missing_key", "[markets.runpod], [markets.vast]"),
     ("YAML", "limits:\n  max: 1\n", 1, "(file)", "bad_toml", "key = value"),
     ("deep nesting", added(f"gpu = {'[' * 5000}"), 15, ".gpu", "too_deep", "24 levels"),
     ("deep dots", "a." * 100_000 + "b = 1\n", 1, "a.a.a", "too_deep", "flat"),
