@@ -81,12 +81,13 @@ def test_the_packages_lock_is_the_projects_without_what_is_left_out() -> None:
     assert set(requirements("dependencies")["dependencies"]) - left_out <= locked.keys(), "run `make lock`"
 
 
-def test_the_package_has_the_driver_of_a_ledger_on_a_server_and_debians_library_beside_it() -> None:
+def test_the_package_has_the_driver_of_a_ledger_on_a_server_and_installs_no_library_unasked() -> None:
     locked = pins(DEBIAN / "requirements.lock")
     assert "psycopg" in locked
     assert "psycopg-binary" not in locked, "its libraries would be ours to keep up to date"
-    (recommended,) = re.findall(r"^Recommends: (.*)$", (DEBIAN / "control").read_text(), re.MULTILINE)
-    assert "libpq5" in recommended.split(", ")
+    fields = dict(re.findall(r"^(\S+): (.*)$", (DEBIAN / "control").read_text(), re.MULTILINE))
+    assert "libpq5" in fields["Suggests"].split(", ")
+    assert "libpq5" not in f"{fields['Depends']}, {fields['Recommends']}".split(", ")
 
 
 def test_the_wheel_holds_all_that_the_program_reads(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ except LedgerError as error:
 
 
 def test_the_driver_without_libpq_says_what_to_install() -> None:
-    """The Debian package has the driver alone, and Debian's libpq5 is recommended beside it."""
+    """The Debian package has the driver alone, and Debian's libpq5 is suggested beside it."""
     ran = subprocess.run([sys.executable, "-c", WITHOUT_LIBRARY], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.startswith("no_driver ")
     assert "apt install libpq5" in ran.stdout
