@@ -190,8 +190,8 @@ class GuardLaunches:
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             before = self._waits.get(work.name)
-            rest = FIRST_WAIT_SECONDS if before is None else min(2 * before[1], LONGEST_WAIT_SECONDS)
-            self._waits[work.name] = now + rest, rest
+            wait = FIRST_WAIT_SECONDS if before is None else min(2 * before[1], LONGEST_WAIT_SECONDS)
+            self._waits[work.name] = now + wait, wait
             self._note(work, error)
             write = log.warning if before is None else log.debug
             write("guard.unprepared", workload=work.name, code=code, bucket=str(place))
