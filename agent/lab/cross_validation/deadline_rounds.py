@@ -48,7 +48,7 @@ def share_of_gap(table: Table) -> float:
 
 def lines(rounds: Sequence[Round]) -> list[list[str]]:
     """Return the table of all rounds as text, the heading first."""
-    heading = ["record", "runs", "blocks", *STRATEGIES, "of the gap", f"less {RIVAL}", "95 %", "late", "wall s"]
+    heading = ["record", "runs", "blocks", *STRATEGIES, "of the gap", f"less {RIVAL}", "95 %", "late"]
     return [heading, *(_cells(each) for each in rounds)]
 
 
@@ -64,7 +64,6 @@ def _cells(one: Round) -> list[str]:
         f"{ours.difference:+.3f}",
         interval.as_text(ours.interval),
         str(ours.late),
-        f"{one.seconds:.1f}",
     ]
 
 
