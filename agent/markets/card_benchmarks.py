@@ -1,6 +1,6 @@
 """The benchmark of one card, for markets that report none: DLPerf, measured on another market or derived from one.
 
-Each figure has its source, or is marked as assumed. The figures of our own leases outweigh them in time.
+Each figure has its source, or is marked as assumed. Figures measured on our own leases outweigh them with time.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
 
 
 def dlperf(model: GpuModel) -> float:
-    """Return the DLPerf of one GPU, or 0 if neither it nor a similar one was measured; then other markets count."""
+    """Return the DLPerf of one GPU, or 0 if neither it nor a similar one was measured."""
     if model in _MEASURED:
         return _MEASURED[model]
     like, share = _DERIVED.get(model, ("", 0.0))

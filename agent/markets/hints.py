@@ -12,7 +12,7 @@ _EARLIEST_YEAR, _LATEST_YEAR = 2020, 2100
 
 
 def after(hint: object, now: datetime) -> datetime | None:
-    """Return the instant that a number of seconds, or a date, means; None for other text."""
+    """Return the instant of a hint, which is a number of seconds from now or a date; None for other text."""
     if isinstance(hint, bool) or not isinstance(hint, int | float | str):
         return None
     try:
@@ -42,7 +42,7 @@ def at(hint: str | None, now: datetime) -> datetime | None:
 def _date(stamp: str) -> datetime | None:
     """Return the instant of an HTTP date, read as UTC if it names no zone; None for other text.
 
-    The answers of one second, and of one pass in a rehearsal, have the same date.
+    It is cached, because all answers of one second have the same date, and so have those of one cycle in a rehearsal.
     """
     try:
         named = email.utils.parsedate_to_datetime(stamp)

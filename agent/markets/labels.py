@@ -1,11 +1,11 @@
 """Fleet, workload, slot and intent <-> the label on an instance. The label separates our instances from others.
 
-Where several daemons share a ledger on a server, the label also says in which epoch the rent was sent. A label without
-an epoch, of a ledger in a file or from before, is read as ever.
+Where several daemons share a ledger on a server, the label also contains the epoch in which the rent was sent. A label
+without an epoch is valid too: a ledger in a file has no epochs.
 
-A market that allows only short names gets the short text: it has no room for the workload and the epoch. The workload
-is then read from the ledger by the intent (`observe/short_labels.py`); until it is, it is the empty text, which names
-no workload.
+A market that allows only short names gets the short text, which has no room for the workload and the epoch. The
+workload is then read from the ledger by the intent (`observe/short_labels.py`). Until then it is the empty text, which
+names no workload.
 """
 
 import functools

@@ -54,7 +54,7 @@ class NotFound(MarketError):
 
 
 class Unauthorized(MarketError):
-    """The key is missing, unknown or may not do this. It is not proven by a page, which a proxy may have written."""
+    """The key is missing, unknown or may not do this. `is_proven` is false if a proxy may have written the answer."""
 
     code = "unauthorized"
 

@@ -54,7 +54,7 @@ class Connect(Protocol):
 
 
 class IsWide(Protocol):
-    """Tells whether a key may do more than we need; None if the market does not show it."""
+    """Returns whether a key may do more than we need; None if the market does not show it."""
 
     async def __call__(
         self, url: str, key: "transport.Key", clock: "Clock", jitter: Callable[[], float], /
@@ -65,7 +65,7 @@ class IsWide(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyScope:
-    """How to find out how much a key may do, and the permissions that our calls need."""
+    """How `gpubid doctor` finds out whether a key may do too much, and the permissions that our calls need."""
 
     is_wide: IsWide
     needed: tuple[str, ...]
@@ -95,7 +95,7 @@ class Question:
 
 
 class FirstAnswers(NamedTuple):
-    """What `gpubid init` suggests: dollars an hour of a slot, dollars a day of everything, and the strategy."""
+    """Answers that `gpubid init` suggests."""
 
     max_price: str
     per_day: str
@@ -108,19 +108,22 @@ AT_A_BID = FirstAnswers("0.45", "12", "patient")
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """A request about an instance. `{instance}` in its path, below the market's address, stands for the id."""
+    """A request about an instance."""
 
     method: str
     path: str
+    """The path below the market's address. `{instance}` in it stands for the instance's id."""
     body: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceKey:
-    """The variables of a container with its own id and with a key of this instance alone, and what the key may ask."""
+    """The key that a market gives an instance for requests about this instance alone."""
 
     id_variable: str
+    """The variable of the container that contains the instance's id."""
     key_variable: str
+    """The variable of the container that contains the key."""
     stop: StopRequest
     """Stops the instance; its disk stays."""
     end: StopRequest
@@ -135,22 +138,25 @@ class Figure(NamedTuple):
 
 
 class SavedOffer(NamedTuple):
-    """An offer in a saved answer: so many GPUs of a name, and $/h; a figure may have the value None."""
+    """An offer in a saved answer; a figure that the answer lacks has the value None."""
 
     where: str
     """Its place in the answer, such as `offers[0]`."""
     gpu: str
+    """The vendor's name of its GPU model."""
     gpus: int
     lowest_bid: Figure
+    """Dollars an hour for all its GPUs."""
     ask: Figure
+    """Dollars an hour for all its GPUs."""
     is_rentable: bool = True
 
 
 class UnreadableAnswer(Exception):
-    """A saved answer is none; the text says what is wrong with the key."""
+    """A saved file is no answer of the market's search; the text names the key and what is wrong with it."""
 
     def __init__(self, key: str, sentence: str) -> None:
-        """Name the key."""
+        """Take the wrong key, and a sentence that follows the key's name."""
         super().__init__(sentence)
         self.key = key
 
@@ -160,7 +166,7 @@ class SavedSearches:
     """How `gpubid lab import NAME` reads saved answers of a search for offers."""
 
     command: str
-    """The vendor's own command that prints one."""
+    """The vendor's own command that prints such an answer."""
     offers: Callable[[object], Sequence[SavedOffer]]
     """Returns the offers in the JSON of an answer. Raises: UnreadableAnswer."""
 
@@ -210,9 +216,9 @@ class MarketRecord:
     options: type[MarketOptions] | None = None
     """The keys of its table that only it has."""
     needed_live: tuple[str, ...] = ()
-    """Those of them that a live market must have."""
+    """The keys among `options` that a live market must have."""
     questions: tuple[Question, ...] = ()
-    """What `gpubid init` asks beyond what it asks for every market."""
+    """Questions of `gpubid init` for this market, besides those for every market."""
     first_answers: FirstAnswers = AT_A_BID
     """What `gpubid init` suggests there."""
     fallback_page: str = ""
@@ -234,17 +240,17 @@ class MarketRecord:
     opens_ports: bool = True
     """Whether the ports of its containers can be reached from outside."""
     asks_pages: bool = False
-    """Whether it asks a page of a service itself, and tells whether it answers."""
+    """Whether it requests a page of a service itself, and reports whether the page answers."""
     own_cards: frozenset[str] = frozenset()
     """Names of cards that no other market uses, such as one without a bus."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
     instance_key: InstanceKey | None = None
-    """The key that it gives an instance, with which the dead man's switch of a guard can stop it, if it gives one."""
+    """The key that it gives an instance, if any: the dead man's switch of a guard stops the instance with it."""
     keys_at_start: str = "given to the container at its start"
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model
-    """Returns our name of a GPU model from the vendor's, for what a rehearsal is compared to."""
+    """Returns our name of a GPU model from the vendor's name, for comparing a rehearsal with a recording."""
     saved_searches: SavedSearches | None = None
     """How `gpubid lab import` reads saved answers of its search, if it does."""
     webhooks: Webhooks | None = None

@@ -1,4 +1,4 @@
-"""When a call may leave: an interval for each endpoint, penalties of the market, and a day's ration of rows.
+"""When a call may leave: an interval for each endpoint, penalties of the market, and a daily ration of rows.
 
 Invariants:
 1. A call whose lane is free leaves at once, without a turn of the event loop.
@@ -69,7 +69,7 @@ class _Queue:
         return max(self.left_at[0] + self.lane.interval, closed_until)
 
     def closed_for(self, door: str) -> float:
-        """Return until when the market refuses a call; an urgent call heeds only its own door."""
+        """Return the monotonic second until which the market refuses a call; an urgent call obeys only its own door."""
         return self.doors.get(door, -math.inf) if door else self.closed_until
 
     def close(self, door: str, until: float, now: float) -> None:
@@ -194,7 +194,7 @@ class RowBudget:
         self._rows += rows
 
     def spend_all(self, until: datetime) -> None:
-        """Search nothing before `until`: the market's quota is used up; a new one begins within a day."""
+        """Allow no search before `until`: the market's quota is used up; a new one begins within a day."""
         self._spent_until = min(until, self._clock.now() + LONGEST_PENALTY)
 
     def midnight(self) -> datetime:

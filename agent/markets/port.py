@@ -37,9 +37,9 @@ class Capability(Enum):
 class OfferQuery:
     """A question for offers; narrow by design, since rows are rationed.
 
-    `disk_gb` enters no price; it is checked against the host's space. `host_ids` and `offer_ids` narrow the question to
-    those. `max_price` spares rows: a market where a bid may wait for its price answers without it. `max_rows` bounds
-    the rows of one search. With `is_sample` one search answers for all tenures. At least
+    `disk_gb` enters no price; it is checked against the host's space. `host_ids` and `offer_ids`, if not empty, exclude
+    all other hosts and offers. `max_price` saves rows; a market where a bid may wait for its price ignores it.
+    `max_rows` bounds the rows of one search. With `is_sample` one search answers for all tenures. At least
     `spared_rows` rows of the day's ration must be left.
     """
 
@@ -57,7 +57,7 @@ class OfferQuery:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The login for a private image, and its registry."""
+    """The registry of a private image, and the login there."""
 
     registry: str
     user: str
@@ -66,44 +66,53 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a rent: `bid` is None for on-demand. `environment` values may be secret and are never logged."""
+    """The terms of a rent."""
 
     tenure: Tenure
     bid: UsdPerHour | None
+    """The most paid per hour for all GPUs; None on demand."""
     disk_gb: float
     image: str
     command: str = ""
+    """The container's command; empty: the image's own."""
     onstart: str = ""
+    """A script for a shell at the container's start."""
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Names and values of variables. Values may be secret and are never logged."""
     ports: tuple[int, ...] = ()
+    """TCP ports of the container to publish."""
     runtype: Runtype = Runtype.AUTO
     ssh_keys: tuple[str, ...] = ()
+    """Public keys that may log in."""
     login: Login | None = field(default=None, repr=False)
     template: str = ""
+    """The id of the market's template for a container; empty: none."""
     network_volume: str = ""
+    """The id of the account's network volume to mount; empty: none."""
     page: tuple[int, str] | None = None
-    """The port and the path by which a market that asks pages sees whether the service is ready."""
+    """The port and the path of a page that shows whether the service is ready, for a market that requests pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of a key, its credit, and the time of the market's own clock in the answer.
-
-    An empty `account_id` and no `credit` mean that the market does not say.
-    """
+    """The account of a key."""
 
     account_id: str
+    """Empty if the market does not show it."""
     credit: Usd | None
+    """None if the market does not show it."""
     market_time: datetime | None
+    """The time of the market's own clock in the answer; None if the answer has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A line of the market's own bill."""
+    """A line of the market's own bill: the amount of one instance on one day."""
 
     instance_id: str
     amount: Usd
     day: datetime
+    """An instant of the UTC day."""
 
 
 class InstanceKeys(Protocol):
@@ -170,8 +179,8 @@ class Market(Protocol):
     async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """End for good; also returns if the market says that the instance is already gone.
 
-        `is_gone` is the word of a person who has looked where the machine is billed: nothing of it is left. A market
-        whose own word proves an end needs none.
+        `is_gone` means that a person has looked at the console where the machine is billed, and it is not there. A
+        market whose own answers prove an end ignores it.
 
         Raises: Throttled, Unauthorized, Ambiguous.
         """

@@ -46,7 +46,7 @@ def names() -> tuple[str, ...]:
 
 
 def keeps_logs(name: str) -> bool:
-    """Return whether a market gives the output of a container; one that is not installed here may."""
+    """Return whether a market keeps the output of a container; true for one that is not installed here."""
     return name not in names() or record(name).keeps_logs
 
 

@@ -1,4 +1,4 @@
-"""The last question before the first byte of a write: may this daemon still send?
+"""The last check before the first byte of a write: may this daemon still send?
 
 A write waits for its turn and for a connection. Meanwhile another daemon may have begun to lead. The permit belongs to
 the task that sends, so no adapter passes it on.

@@ -1,7 +1,7 @@
 """Rows with an unreadable field: the field is left out and the row stays, because the instance exists.
 
-Without the row, a listing would show a lost instance. A listing refused for the row would stay unread as long as the
-market sends it, and every order to end something would wait with it.
+Without the row, the instance would look lost. If the row refused the whole listing, no listing could be read for as
+long as the market sends that row, and every order to end something would wait.
 """
 
 import json
@@ -17,7 +17,7 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def not_json(raw: bytes, what: str, error: Exception) -> market_errors.Malformed:
-    """Return the error of an answer that is no JSON. A web page comes from a wrong address, a proxy or a login page."""
+    """Return the error of an answer that is no JSON; its sentence says so if the answer is a web page."""
     if raw.lstrip()[:1] == b"<":
         fix = "check `url` in the market's table, and whether a proxy or a login page answers instead of the market"
         return market_errors.Malformed(f"{what} is a web page, not JSON; {fix}.")
@@ -28,7 +28,7 @@ def document(raw: bytes, what: str) -> dict[str, object]:
     """Return a JSON object. NaN and Infinity are accepted: they are not JSON, but markets send them.
 
     Raises:
-        Malformed: the text is none; `what` names the answer.
+        Malformed: the text is no JSON object; `what` names the answer in the error.
     """
     try:
         decoded = json.loads(raw)
@@ -47,7 +47,7 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
     """
     values = document(raw, what).get(key)
     if not isinstance(values, list):
-        raise market_errors.Malformed(f"{what} holds no list of {key}; try again later.")
+        raise market_errors.Malformed(f"{what} has no list of {key}; try again later.")
     return values
 
 
@@ -55,7 +55,7 @@ def bare_rows(raw: bytes, what: str) -> list[Any]:
     """Return the rows of a JSON list, unchecked.
 
     Raises:
-        Malformed: the text is none.
+        Malformed: the text is no JSON list.
     """
     try:
         decoded = json.loads(raw)
@@ -67,7 +67,7 @@ def bare_rows(raw: bytes, what: str) -> list[Any]:
 
 
 def readable(values: Iterable[object], kind: type[_T], what: str) -> Iterator[_T]:
-    """Yield the rows that can be read: for a catalogue, where a dropped row loses nothing that is ours."""
+    """Yield the readable rows of a catalogue: a dropped row loses no instance of ours."""
     for value in values:
         try:
             yield row(value, kind, what)
@@ -76,7 +76,7 @@ def readable(values: Iterable[object], kind: type[_T], what: str) -> Iterator[_T
 
 
 def moment(stamp: str | None) -> datetime | None:
-    """Return an instant in UTC, or None for a missing or unreadable one, and for one without a zone."""
+    """Return an ISO text as an instant in UTC; None if it is missing, unreadable or without a time zone."""
     try:
         at = datetime.fromisoformat(stamp or "")
         return at.astimezone(UTC) if at.tzinfo is not None else None
@@ -88,7 +88,7 @@ def row(values: object, kind: type[_T], what: str) -> _T:
     """Return a row without its unreadable fields.
 
     Raises:
-        Malformed: it is no object, or a required field cannot be read.
+        Malformed: the row is no object, or a required field cannot be read.
     """
     if not isinstance(values, dict):
         raise market_errors.Malformed(f"{what} has a row that is no object; it is refused.")

@@ -126,10 +126,12 @@ class Transport:
     async def fetch(self, url: str, most_bytes: int) -> Reply:
         """Return the file at an address that the market gave, requested without the key; a longer file is cut.
 
-        Raises: Unavailable, Malformed (no address of the web).
+        Raises: Unavailable, Malformed (no http or https address).
         """
         if not _is_web(url):
-            raise market_errors.Malformed("The market gave an address that is not of the web; nothing is fetched.")
+            raise market_errors.Malformed(
+                "The market gave an address that is no http or https URL; nothing is fetched."
+            )
         try:
             return await self._exchange.first(http_exchange.Request("GET", url), most_bytes)
         except (http_exchange.Lost, http_exchange.NeverLeft) as error:
@@ -215,7 +217,7 @@ def _is_transient(reply: Reply) -> bool:
 
 
 def _fix(failure: Exception) -> str:
-    """Return what a person may check after a failure: without a connection, first the own side."""
+    """Return advice for the operator: without a connection, this machine's network comes first."""
     return OWN_SIDE if isinstance(failure, http_exchange.NeverLeft) else STATUS_PAGE
 
 

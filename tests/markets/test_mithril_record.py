@@ -30,7 +30,7 @@ async def test_the_keys_of_the_table_reach_the_adapter(clock: SteppedClock) -> N
     assert wire.seen[0].json["project"] == spot_bids.PROJECT
     assert row.gpu_rate == money.per_hour("1.15")
     assert (finding.fix, market.not_sold()) == ("", {})
-    assert finding.sentence == "a kept disk counts $0.1234 per GB and month, which is your own figure"
+    assert finding.sentence == "a kept disk is counted at $0.1234 per GB and month, which is your own figure"
     assert quota.sentence.startswith("the quotas of the project cannot be read"), "the answer here is a 404"
 
 

@@ -25,7 +25,7 @@ EVENTS_OF = 4
 """Machines in one question for events: an answer has at most a hundred, and the first of each machine matters."""
 
 LANES: Mapping[str, pace.Lane] = {
-    # It is the operator's own server, which publishes no limits. Assumed: a call a second for what it must ask clouds.
+    # It is the operator's own server, which publishes no limits. Assumed: one plan a second, since it asks clouds.
     "plans": pace.Lane(60.0, burst=60, penalty=15.0),
     "runs": pace.Lane(60.0, burst=240, penalty=15.0),
 }
@@ -55,7 +55,7 @@ class DstackClient:
         return (await self._read("plans", self._of("runs/get_plan"), body)).body
 
     async def runs(self, after: Mapping[str, str]) -> bytes:
-        """Return a page of runs, the newest first, also those that have ended; `after` is the place to go on at."""
+        """Return a page of runs, the newest first, also those that have ended; `after` is the place to continue at."""
         body = {"project_name": self._name, "limit": PAGE_RUNS, "job_submissions_limit": 1, **after}
         return (await self._read("runs", "/api/runs/list", body)).body
 
@@ -74,7 +74,7 @@ class DstackClient:
         return (await self._read("runs", "/api/events/list", body)).body
 
     async def log(self, run_name: str, submission_id: str, pieces: int) -> bytes:
-        """Return the last pieces of what a job printed, the newest first."""
+        """Return the last pieces of a job's output, the newest first."""
         body = {"run_name": run_name, "job_submission_id": submission_id, "descending": True, "limit": pieces}
         return (await self._read("runs", self._of("logs/poll"), body)).body
 
@@ -88,7 +88,7 @@ class DstackClient:
         return await self._sent("runs/stop", {"runs_names": [name], "abort": True}, is_urgent=True)
 
     async def delete(self, name: str) -> bytes:
-        """Take a finished run out of the server's lists."""
+        """Remove a finished run from the server's lists."""
         return await self._sent("runs/delete", {"runs_names": [name]})
 
     def last_date(self) -> str:

@@ -1,15 +1,15 @@
 """Whether a machine that the server calls terminated is gone at its cloud.
 
-The server writes `terminated` also where it gave up: after 15 minutes of failed tries, and at once where the cloud has
-left the project. So the word is believed only of a machine that was surely whole before: two looks in a row said so, or
-one while its run was active. We must have watched its end, its cloud must have been there all the while, and two looks
-in a row must say it. Any other one counts as billing until a person has looked at the console of its cloud and said
-that it is gone.
+The server also writes `terminated` where it gave up: after 15 minutes of failed tries, or at once if the cloud was
+removed from the project. So `terminated` proves an end only under four conditions. The machine was whole before: two
+looks in a row showed it, or one while its run was active. We watched its end. Its cloud was in the project all the
+time. Two looks in a row show `terminated`. Any other machine counts as billing until a person has looked at the console
+of its cloud and said that it is gone.
 
-The memory is of this process: what ended while nobody looked is not believed either.
+The memory is of this process: an end during which nobody looked is not believed either.
 
-The server never takes `terminated` back. If two looks in a row have said it and a later one says something else, then
-some of its words were wrong, and `over_at` has the last look before it.
+The server never takes `terminated` back. If a look shows another status after two in a row showed `terminated`, some
+of its answers were wrong, and `over_at` is the last look that showed `terminated`.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,10 +20,10 @@ from agent.markets.dstack import rows, rules
 TERMINATING, TERMINATED = "terminating", "terminated"
 WHOLE = frozenset({"pending", "provisioning", "idle", "busy"})
 WHOLE_AGAIN_SECONDS = 900.0
-"""So long all looks must call a machine whole again that was called ending: the server never takes that back, so some
-of its words were wrong."""
+"""For this long all looks must show a machine as whole before an earlier sign of its end is dropped. The server never
+takes such a sign back, so some of its answers were wrong."""
 LATEST_SECONDS = 720.0
-"""The server gives up 15 minutes after its first failed try, so an end within 12 minutes was none."""
+"""The server gives up 15 minutes after its first failed try, so an end within 12 minutes is no giving up."""
 
 
 @dataclass(slots=True)
@@ -43,14 +43,14 @@ class _Watched:
     is_over: bool = False
     """Whether the last look called it terminated."""
     over_at: float | None = None
-    """The last look that called it terminated and followed on another one that did."""
+    """The last look that called it terminated right after another look that did."""
 
 
 class Endings:
     """Watches machines from look to look."""
 
     def __init__(self) -> None:
-        """Have seen nothing."""
+        """Begin without any look."""
         self._watched: dict[str, _Watched] = {}
 
     def look(

@@ -1,11 +1,11 @@
 """Figures that money depends on and the server does not report, each marked as assumed."""
 
 RELIABILITY = 0.995
-"""Share of uptime. Assumed: as the data centres of the other markets of pools."""
+"""Share of uptime. Assumed: as the data centres of RunPod and Mithril."""
 INET_MBPS = 1000.0
 """Megabits a second, down and up. Assumed."""
 MB_PER_GB = 1024
 LARGEST_DISK_GB = 8_000.0
-"""The disk of a cloud that gives one as large as it is asked for. Assumed."""
+"""The largest disk of a cloud that makes disks of any size. Assumed."""
 MOST_DOLLARS_PER_HOUR = 100_000
 """Dollars per hour of one machine above which a price is absurd."""

@@ -1,4 +1,4 @@
-"""The fleet in which our runs start: it takes any number of machines from none on, spot or not, and keeps none idle."""
+"""The fleet in which our runs start: it begins without machines, allows spot and on-demand, and keeps none idle."""
 
 from agent import clock as clocks
 from agent.markets import market_errors, text, tolerant_rows
@@ -35,11 +35,11 @@ class Fleet:
         """Why the fleet could not be used at the last look; empty if it could, or before the first look."""
 
     async def why_unusable(self) -> str:
-        """Return why it cannot be used, with the way out; empty if it can. Raises: as a read, but for NotFound."""
+        """Return why it cannot be used and how to fix that; empty if it can. Raises: as a read, without NotFound."""
         now = self._clock.monotonic()
         if self._looked_at is None or now - self._looked_at >= LOOK_SECONDS:
             self.last_problem = await self._problem()
-            # A fleet that is missing is looked for at each question: its operator is about to make it.
+            # While the fleet has a problem, it is read each time: its operator may be fixing it now.
             self._looked_at = None if self.last_problem else now
         return self.last_problem
 
@@ -69,6 +69,6 @@ def _mismatch(raw: bytes, name: str) -> str:
     if made.get("idle_duration") not in (0, "0", "0s"):
         return f"the fleet {name} keeps idle machines: make it with `idle_duration: 0s`"
     if made.get("spot_policy") != "auto":
-        # Without a word about it the server takes the fleet for one of machines on demand, and offers no spot machine.
-        return f"the fleet {name} has not both spot machines and those on demand: make it with `spot_policy: auto`"
+        # Without a policy the server takes the fleet for one of on-demand machines, and offers no spot machine.
+        return f"the fleet {name} does not allow both spot and on-demand machines: make it with `spot_policy: auto`"
     return ""

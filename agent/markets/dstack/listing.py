@@ -1,7 +1,7 @@
 """Every run of the project and every machine, page by page, or nothing.
 
-The server hides from its list of active ones what it still provisions or ends, so all are listed. A machine's record
-does not name its run; the event of its making does, and it is asked for once.
+All are listed, because the server's list of active ones lacks those that it still provisions or ends. A machine's
+record does not name its run, so the event of its creation is requested, once.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class Listing:
-    """Asks for all pages, and keeps which machine was made for which run."""
+    """Reads all pages, and remembers for which run each machine was made."""
 
     def __init__(self, endpoints: client.DstackClient, fleet: str) -> None:
         self._client = endpoints
@@ -38,7 +38,7 @@ class Listing:
         self._run_of: dict[str, str] = {}
 
     async def everything(self) -> Listed:
-        """Return all of it, the oldest first.
+        """Return all runs and machines, the oldest first.
 
         Raises:
             Malformed: a body is no page, a row is listed twice with a difference, or the pages do not end.
@@ -73,9 +73,9 @@ class Listing:
         return Listed(runs, by_run, tuple(without))
 
     async def _learn(self, machines: Iterable[rows.Machine], runs: Iterable[rows.Run]) -> None:
-        """Ask for the runs of machines of which they are not known; a machine without one is asked about again.
+        """Request the events of machines whose run is not known yet; a machine without a run is requested again.
 
-        One that ended before the oldest listed run was submitted is no machine of a listed run.
+        A machine that ended before the oldest listed run was submitted belongs to no listed run.
         """
         listed = {machine.id: machine for machine in machines}
         self._run_of = {each: name for each, name in self._run_of.items() if each in listed}
@@ -116,5 +116,5 @@ async def _pages(
             return list(found.values())
         place = after(page[-1])
         if len(found) == known or not all(place.values()):
-            raise market_errors.Malformed(f"dstack's listing of {what} does not go on; it is refused.")
+            raise market_errors.Malformed(f"dstack's listing of {what} repeats a page; it is refused.")
     raise market_errors.Malformed(f"dstack's listing of {what} has more than {MOST_PAGES} pages; it is refused.")

@@ -4,7 +4,7 @@ Invariants: those of the port. Beyond them:
 1. A listing has every run and every machine of every page, or it is refused.
 2. A run is listed until it is deleted. `release` stops an active run; it deletes a finished one only after its machines
    were proven gone. Until then the machine counts as billing.
-3. Runs start in one fleet that is made for gpubid alone. While it is missing or made otherwise, nothing is offered.
+3. Runs start in one fleet that is made for gpubid alone. While it is missing or unusable, nothing is offered.
 4. Prices are the listed ones: the server knows no bill.
 """
 
@@ -39,7 +39,7 @@ from agent.markets.dstack import (
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 
 PLAN_SECONDS = 60.0
-"""How long the offers of one question are kept: each plan makes the server ask clouds."""
+"""How long the offers of one question are kept, because each plan makes the server ask clouds."""
 NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 
 
@@ -49,7 +49,7 @@ NOWHERE = orders.Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Terrain:
-    """What an operator says about the server: the project, the fleet, and which clouds and regions may be used."""
+    """The operator's facts about the server: the project, the fleet, and which clouds and regions may be used."""
 
     project: str = "main"
     fleet: str = ""
@@ -116,7 +116,7 @@ class DstackMarket:
         raise market_errors.Rejected("no_bids", f"{NO_BIDS}.")
 
     async def resume(self, instance_id: str) -> bool:
-        """Refuse: what has ended does not start again."""
+        """Refuse: a run that has ended does not start again."""
         await self._run(instance_id)
         raise market_errors.Rejected("wrong_state", "A run at dstack does not start again; another one is rented.")
 
@@ -128,8 +128,8 @@ class DstackMarket:
     async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """Stop a run, or delete one that is over; also returns if it is gone.
 
-        A stop that the server takes is no end yet: until the machine is proven gone, or a person says so of a run that
-        has ended, each release is Ambiguous.
+        A stop that the server accepts is no end yet. Each release is Ambiguous until the machine is proven gone, or
+        until a person says so of a run that has ended.
         """
         try:
             run = await self._run(instance_id)
@@ -154,7 +154,7 @@ class DstackMarket:
         return Account(text.clean(rows.project(reply.body).project_id, 64), None, hints.market_time(reply))
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
-        """Return nothing: each cloud sends its bill to its operator, and none comes this way."""
+        """Return nothing: each cloud sends its bill to its customer, and the server has no bill."""
         del since, until
         await self._client.project()
         return ()
@@ -177,7 +177,7 @@ class DstackMarket:
         """Return nothing: the server's own command attaches a shell."""
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return the abilities: spot machines, and nothing that changes one that runs."""
+        """Return the abilities: spot machines, and no change of a running one."""
         return frozenset({Capability.INTERRUPTIBLE})
 
     def rules(self) -> MarketRules:
@@ -185,9 +185,9 @@ class DstackMarket:
         return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return on demand, with the reason, while no cloud is there, or the fleet is missing or made otherwise.
+        """Return on-demand with the reason, while no cloud is named or the fleet is missing or unusable.
 
-        Spot machines are then not there either: one alert is enough.
+        Spot machines are not sold then either, but one alert is enough.
         """
         why = self._missing_clouds or self._fleet.last_problem
         return {Tenure.ON_DEMAND: why} if why else {}
@@ -234,7 +234,7 @@ class DstackMarket:
     async def _run(self, run_id: str) -> rows.Run:
         """Return a run, also a deleted one. Raises: NotFound, also for an id that no run can have."""
         if not names.is_run_id(run_id):
-            # So that an unknown token is told as such here too.
+            # An unknown token must be refused as such here too.
             await self._client.project()
             raise market_errors.NotFound(f"{text.clean(run_id, 64)} is no id of a run at dstack.")
         run = rows.run(await self._client.run(run_id))
@@ -246,7 +246,7 @@ class DstackMarket:
         return states.standing(run, listed.machines.get(run.name, ()), self._endings)
 
     def _shown(self, run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
-        """Return a run as an instance. A deleted one is listed again if its machine, once over, is there again."""
+        """Return a run as an instance. A deleted run is listed again if its machine, once over, is listed again."""
         found = _instance(run, where, listed)
         over = [self._endings.over_at(machine) for machine in _there(run, listed)] if run.deleted else []
         surely = [at for at in over if at is not None]
@@ -304,7 +304,7 @@ def _may_matter(run: rows.Run, where: states.Standing) -> bool:
 
 
 def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
-    """Return a run as an instance of ours: what it got, and what was ordered until it got something."""
+    """Return a run as an instance of ours, by its machine; until it has a machine, by its order."""
     order, job = run.run_spec.configuration, run.latest_job_submission or rows.Submission()
     got = job.job_provisioning_data
     place = _place(got) if got is not None else None
@@ -346,7 +346,7 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
 
 
 def _page_answers(order: rows.Configuration, job: rows.Submission) -> bool | None:
-    """Return what the server's own probe says of a service."""
+    """Return whether the page of a service answers the server's own probe; None if there is no probe."""
     is_probed = order.type == orders.SERVICE and bool(job.probes)
     return any(probe.success_streak > 0 for probe in job.probes or ()) if is_probed else None
 
@@ -357,7 +357,7 @@ def _place(got: rows.Provisioned) -> names.Pool | None:
 
 
 def _machine(machine: rows.Machine) -> Instance:
-    """Return a machine of our fleet without a run that is known: it is not ours, and it costs something."""
+    """Return a machine of our fleet without a known run: it is not proven ours, and it costs money."""
     cards = machine.instance_type.resources.gpus if machine.instance_type is not None else []
     model = names.model(cards[0].name) if cards else names.model("")
     place = names.pool_of(machine.backend, machine.region, (machine.instance_type or rows.InstanceType()).name)

@@ -1,8 +1,8 @@
 """The server's names of GPUs, places and runs -> our models, pools and labels.
 
 Invariants:
-1. A model has the name that other markets give it. The server tells no bus: an "A100" is neither an "A100 SXM4" nor an
-   "A100 PCIE", and a workload takes it only by the name "A100".
+1. A model has the name that other markets give it. The server shows no bus: an "A100" is neither an "A100 SXM4" nor an
+   "A100 PCIE", and only a workload that names the model "A100" matches it.
 2. A pool's id can be read back: it contains everything that an order needs.
 3. A run's name is made of our label: it has no room for the workload, and the whole label is in a tag of the run. The
    name finds a run, and only name and tag together prove that it is ours.
@@ -30,7 +30,7 @@ _ALIASES = {
     "RTXPRO6000": "RTX PRO 6000",
 }
 _SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE"}
-"""The bus with the lowest benchmark, for cards whose bus is not told."""
+"""The bus with the lowest benchmark, for cards whose bus is not shown."""
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 _MOST_SLOT = 9_999
 _PARTS = 3
@@ -39,13 +39,13 @@ _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def model(name: str) -> GpuModel:
-    """Return our name of a GPU; empty if the server does not tell it."""
+    """Return our name of a GPU; empty if the server shows none."""
     own = text.clean(name, 64)
     return gpu.model(_ALIASES.get(own.upper(), own))
 
 
 def dlperf(card: GpuModel) -> float:
-    """Return the benchmark of one GPU, of the slowest bus where the bus is not told; 0 if it is unknown."""
+    """Return the benchmark of one GPU, of the slowest bus if the bus is not shown; 0 if it is unknown."""
     return card_benchmarks.dlperf(card) or card_benchmarks.dlperf(GpuModel(_SLOWEST.get(card, "")))
 
 
@@ -121,7 +121,7 @@ def ordered(order: rows.Configuration) -> Pool | None:
 
 
 def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:
-    """Return the id of a host that a run was not ordered on: a machine that was there before it; else an empty text."""
+    """Return the id of the machine if a run was placed on one that was there before it; else an empty text."""
     submitted = tolerant_rows.moment(run.submitted_at)
     for machine in machines:
         created = tolerant_rows.moment(machine.created)

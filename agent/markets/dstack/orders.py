@@ -1,8 +1,8 @@
 """Terms -> the order of a run. Terms that the server would misread are refused before anything is sent.
 
 Invariants:
-1. Every run is pinned to one cloud, one region, one type of machine, one fleet, and a highest price; it is never tried
-   again by the server, and never placed on a machine that is there already for long: those are given up at once.
+1. Every run is pinned to one cloud, one region, one type of machine, one fleet, and a highest price. The server never
+   tries it again. It does not place it on an old machine, because idle machines are released at once.
 2. Every run has our label as a tag, and a name that is made of it: both together prove that it is ours.
 3. User and architecture are always given, and a command where the workload has one: without one of them the server asks
    the image's registry at each plan and order.
@@ -26,11 +26,11 @@ USER = "root"
 _STAYS = "sleep infinity"
 SERVICE = "service"
 PROBE_SECONDS, ANSWER_SECONDS = 15, 5
-"""Between two probes of the server, and for the answer to one; the server takes 1 s and more."""
+"""Seconds between two probes by the server, and for the answer to a probe; the server accepts 1 s and more."""
 
 
 class Bounds(NamedTuple):
-    """The clouds of `[markets.dstack]` with their prices of traffic, and the regions; none stand for all of them."""
+    """The clouds of `[markets.dstack]` with their prices of traffic, and the regions; none means all regions."""
 
     backends: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 
 
 def question(gpus: int, vram_mb: int, disk_gb: float, fleet: str, most: Bounds) -> dict[str, Any]:
-    """Return the order that is planned for its offers alone."""
+    """Return the order of a plan that is made only to see its offers."""
     return {
         "configuration": {
             "type": "task",
@@ -102,7 +102,7 @@ def _kind(terms: Terms) -> dict[str, Any]:
 
 
 def commands(terms: Terms) -> list[str]:
-    """Return the lines that the server's shell runs; none leave it to the image.
+    """Return the lines that the server's shell runs; none: the image's own command runs.
 
     Raises:
         Rejected: the command cannot be split into words.

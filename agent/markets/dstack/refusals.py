@@ -90,7 +90,7 @@ def check_read(reply: transport.Reply) -> bytes:
     if said.is_proof and said.is_unknown:
         raise market_errors.NotFound(f"dstack has no such thing ({said}).")
     if said.is_proof and said.status == _MISSING:
-        sentence = f"dstack does not know the project ({said}): set [markets.dstack] project to one of its."
+        sentence = f"dstack does not know the project ({said}): set [markets.dstack] project to one of its projects."
         raise market_errors.Unavailable(sentence)
     if said.is_proof and said.status in {_BAD, _UNPROCESSABLE}:
         raise market_errors.Malformed(f"dstack did not take our question ({said}); report it with this sentence.")

@@ -30,7 +30,7 @@ class Disk(msgspec.Struct):
 
 
 class Resources(msgspec.Struct):
-    """What a machine has."""
+    """The GPUs and the disk of a machine, and whether it is a spot machine."""
 
     gpus: list[Gpu] = msgspec.field(default_factory=list)
     spot: bool = False
@@ -108,7 +108,7 @@ class Asked(msgspec.Struct):
 
 
 class Configuration(msgspec.Struct):
-    """What was ordered."""
+    """The configuration in an order."""
 
     type: str | None = None
     backends: list[str] | None = None
@@ -186,7 +186,7 @@ class Event(msgspec.Struct):
 
 
 class LogLine(msgspec.Struct):
-    """A piece of what a job printed."""
+    """A piece of a job's output."""
 
     message: str = ""
 
@@ -200,7 +200,7 @@ def offers(raw: bytes) -> list[Offer]:
     plans = tolerant_rows.rows(raw, "job_plans", "The plan")
     found = plans[0].get("offers") if plans and isinstance(plans[0], dict) else None
     if not isinstance(found, list):
-        raise market_errors.Malformed("The plan of dstack holds no list of offers; try again later.")
+        raise market_errors.Malformed("The plan of dstack has no list of offers; try again later.")
     return list(tolerant_rows.readable(found, Offer, "The plan"))
 
 

@@ -15,7 +15,7 @@ from agent.markets.port import OfferQuery
 
 MARKET = "dstack"
 _FREE = frozenset({"available", "unknown"})
-"""A row that is idle or busy is a machine of the fleet: none is used again."""
+"""Availabilities of a row that can be rented. An idle or busy one is an old machine of the fleet, never used again."""
 _OF_NOBODY = frozenset({"google", "intel", "tenstorrent"})
 
 
@@ -65,7 +65,7 @@ def price(dollars: float | None) -> UsdPerHour | None:
 
 
 def paid_price(dollars: float | None, most: UsdPerHour | None) -> UsdPerHour | None:
-    """Return the rate of a machine, or None if it is absurd: the server takes none above the most that was ordered."""
+    """Return the rate of a machine; None if it is above the highest price of the order, which the server never pays."""
     rate = price(dollars)
     return None if rate is not None and most is not None and rate.micros > most.micros + 1 else rate
 
@@ -118,6 +118,6 @@ def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float, egress: int) -> 
 
 
 def _disk_gb(told: rows.Disk | None, asked_gb: float) -> float:
-    """Return the largest disk that a machine may have: one of exactly the asked size is as large as it is asked for."""
+    """Return the largest disk that a machine may have. A disk of exactly the asked size means that any size is made."""
     size = max(0, told.size_mib) / figures.MB_PER_GB if told is not None else 0.0
     return figures.LARGEST_DISK_GB if 0 < size <= math.ceil(asked_gb) else size

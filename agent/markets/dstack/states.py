@@ -38,7 +38,7 @@ UNPROVEN = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a run; `may_bill` without a running state, and `is_over` if it may be deleted."""
+    """The state of a run; `may_bill` if it may bill in another state than running, `is_over` if it may be deleted."""
 
     state: InstanceState
     may_bill: bool = False
@@ -47,7 +47,7 @@ class Standing:
     message: str = ""
     is_image_refused: bool = False
     is_unproven: bool = False
-    """Whether the server calls run and machine over, and nobody watched the machine's end."""
+    """Whether the server calls run and machine over, but we did not watch the machine's end."""
 
 
 def is_active(run: rows.Run) -> bool:

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from agent.markets.transport import Key
 
 REFUSED = ("vastai", "runpod", "dstack", "remote")
-"""Two have a market of their own here, one rents through another company, and one has machines that nobody rents."""
+"""Clouds that are not rented at through dstack: Vast.ai and RunPod are markets of their own here, `dstack` rents
+through another company, and `remote` has machines that nobody rents."""
 ON_DEMAND = FirstAnswers("1.50", "40", "ondemand")
 """An A100 on demand is at $1.29 in the price table. Assumed."""
 MOST_PER_GB = 5
-"""Dollars for a gigabyte of traffic above which a figure is a slip. Assumed."""
+"""Dollars for a gigabyte of traffic above which a figure is a mistake. Assumed."""
 _Cloud = Annotated[str, Field(pattern=r"^[a-z]{1,32}$")]
 _PerGb = Annotated[
     Decimal, Field(ge=0, le=MOST_PER_GB), WithJsonSchema({"type": "number", "minimum": 0, "maximum": MOST_PER_GB})
@@ -42,8 +43,8 @@ class DstackOptions(MarketOptions):
     regions: Annotated[tuple[str, ...], Field(max_length=64, examples=[["us-east-1"]])] = ()
     """The regions to rent in, as the server names them. Empty: all."""
     egress_per_gb: Annotated[dict[_Cloud, _PerGb], Field(max_length=32, examples=[{"aws": 0.09, "gcp": 0.12}])] = {}  # noqa: RUF012 - pydantic copies it
-    """Dollars for a gigabyte that leaves each cloud, from your bill: the server tells none. Strategies count the
-    checkpoints that are uploaded with it; the traffic itself is not metered."""
+    """Dollars for a gigabyte that leaves each cloud, from your bill: the server shows none. Strategies price the upload
+    of checkpoints with it; the traffic itself is not metered."""
 
     @field_validator("backends")
     @classmethod
@@ -68,7 +69,7 @@ def connect(
     options: MarketOptions | None = None,
     through: "Exchange | None" = None,
 ) -> "DstackMarket":
-    """Return the market at `url`; without `options` it can list and end, and rents nothing."""
+    """Return the market at `url`. Without `options` it can list and release, and rents nothing."""
     from agent.domain import money
     from agent.markets.dstack import market, orders
 

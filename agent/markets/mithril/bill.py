@@ -55,14 +55,14 @@ def periods(raw: bytes, bid_fid: str) -> tuple[list[PaidPeriod], str]:
     document = tolerant_rows.document(raw, _WHAT)
     rows = document.get("instances")
     if not isinstance(rows, list):
-        raise market_errors.Malformed(f"{_WHAT} holds no list of instances; try again later.")
+        raise market_errors.Malformed(f"{_WHAT} has no list of instances; try again later.")
     machines = (tolerant_rows.row(row, _Machine, _WHAT) for row in rows)
     mine = (one for one in machines if one.bid_fid in {bid_fid, None})
     return [_paid(event) for one in mine for event in one.events], parse.cursor(document, _WHAT)
 
 
 def present(paid: Iterable[PaidPeriod]) -> PaidPeriod | None:
-    """Return the youngest period that goes on, or None if none does."""
+    """Return the youngest period without an end, or None."""
     return max((period for period in paid if period.end is None), key=lambda period: period.start, default=None)
 
 

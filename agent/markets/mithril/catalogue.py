@@ -1,6 +1,6 @@
-"""The market's kinds of machines, its pools and their prices, each kept as long as it may be old.
+"""The market's kinds of machines, its pools and their prices, each answer kept for a while.
 
-The market's limits are not published, so a question is not repeated before its answer can have changed: prices change
+The market's limits are not published, so a question is not repeated before its answer can have changed. Prices change
 at an auction, every two minutes.
 """
 
@@ -20,10 +20,10 @@ POOLS_KEPT_SECONDS = 120.0
 PRICES_KEPT_SECONDS = 60.0
 """Half of the time between two auctions."""
 OWN_KEPT_SECONDS = 300.0
-"""How long prices may be made with a limit of ours that has changed: two auctions, and a minute of keeping them."""
+"""How long prices may still contain an old limit of ours: two auctions, and the minute for which prices are kept."""
 _DEAR = UsdPerHour(2**60)
 TYPES_ASKED_AGAIN_SECONDS = 300.0
-"""How rarely the kinds are asked for again because of a kind that none of them is."""
+"""The wait before the kinds are requested again because one of them is not known."""
 
 
 class Catalogue:
@@ -47,7 +47,7 @@ class Catalogue:
         return self._types[1]
 
     async def learn_types(self, needed: frozenset[str]) -> Mapping[str, parse.InstanceType]:
-        """Return the kinds as `types`; where they cannot be read, the last known ones. Raises: Unauthorized."""
+        """Return the kinds like `types`; if they cannot be read, the last known ones. Raises: Unauthorized."""
         try:
             return await self.types(needed)
         except market_errors.Unauthorized:
@@ -78,7 +78,7 @@ class Catalogue:
         return known[1]
 
     async def learn_price(self, pool: names.Pool) -> None:
-        """Read the prices of a pool; where they cannot be read, the last known ones stay. Raises: Unauthorized."""
+        """Read the prices of a pool; if they cannot be read, the last known ones stay. Raises: Unauthorized."""
         try:
             await self.prices(pool)
         except market_errors.Unauthorized:
@@ -87,7 +87,7 @@ class Catalogue:
             log.debug("price.unread", pool=pool.offer_id, code=error.code)
 
     def paid(self, pool: names.Pool | None) -> UsdPerHour | None:
-        """Return the last known price that winners of a pool pay, without a question."""
+        """Return the last known price that winners of a pool pay, without a request."""
         known = self._prices.get(pool) if pool is not None else None
         return None if known is None or known[1] is None else known[1].paid
 
@@ -96,7 +96,7 @@ class Catalogue:
         self._own[pool, limit] = self._clock.monotonic()
 
     def own_limits(self, pool: names.Pool) -> frozenset[UsdPerHour]:
-        """Return the limits with which bids of this project may be in the prices of a pool."""
+        """Return the limit prices of this project's bids that may be among the prices of a pool."""
         now = self._clock.monotonic()
         self._own = {key: at for key, at in self._own.items() if now - at < OWN_KEPT_SECONDS}
         return frozenset(limit for of, limit in self._own if of == pool)

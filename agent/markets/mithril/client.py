@@ -2,7 +2,7 @@
 
 Invariants:
 1. Reads return a body or raise. Writes return the market's positive word, or raise the error that its answer proves.
-2. No order to the market is sent twice, a new bid least of all: the market knows no key of idempotency for bids.
+2. No order is sent twice, above all no new bid: the market has no idempotency key for bids.
 3. A refusal for too many calls closes its lane until the time that the market named, at most a minute.
 """
 
@@ -40,7 +40,7 @@ class MithrilClient:
         self._projects: tuple[str, ...] = (project,) if project else ()
 
     async def projects(self) -> Sequence[str]:
-        """Return the ids of the projects to list: the one that the operator set, else all of the key.
+        """Return the ids of the projects to list: the operator's, else all projects of the key.
 
         Raises: as a read, and Malformed if the key has none: nothing would be listed then.
         """

@@ -1,4 +1,4 @@
-"""The market's history of a bid -> events of ours, and the instant at which a preempted machine ends."""
+"""The market's history of a bid -> our events, and the instant at which a preempted machine ends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -43,7 +43,7 @@ def history(raw: bytes, bid_fid: str) -> list[MarketEvent]:
     document = tolerant_rows.document(raw, _WHAT)
     rows = document.get("events")
     if not isinstance(rows, list) or document.get("bid_fid", bid_fid) != bid_fid:
-        raise market_errors.Malformed(f"{_WHAT} holds no list of events; try again later.")
+        raise market_errors.Malformed(f"{_WHAT} has no list of events; try again later.")
     found = [event for row in rows[-_MOST:] if (event := _event(row, bid_fid)) is not None]
     return sorted(found, key=lambda event: event.at)
 
@@ -54,14 +54,14 @@ def was_allocated(events: Sequence[MarketEvent]) -> bool:
 
 
 def notice_at(raw: bytes, now: datetime) -> datetime:
-    """Return when a machine ends that is being preempted; from now on, if its history does not say since when.
+    """Return when a machine under notice ends; counted from now if its history does not show the notice's begin.
 
     Raises:
         Malformed: the body is no history.
     """
     rows = tolerant_rows.document(raw, _WHAT).get("instances")
     if not isinstance(rows, list):
-        raise market_errors.Malformed(f"{_WHAT} holds no list of instances; try again later.")
+        raise market_errors.Malformed(f"{_WHAT} has no list of instances; try again later.")
     events = [event for row in rows if isinstance(row, dict) for event in row.get("events") or ()]
     begun = [at for event in events[-_MOST:] if (at := _preempted_at(event)) is not None]
     since = max((at for at in begun if now - rules.RULES.notice <= at <= now + _MOST_AHEAD), default=now)

@@ -1,7 +1,7 @@
 """Figures that money depends on and the market does not report, each marked as assumed or with its source."""
 
 RELIABILITY = 0.995
-"""Share of uptime. Assumed: as the data centres of the other market of pools."""
+"""Share of uptime. Assumed: as RunPod's data centres."""
 INET_MBPS = 1000.0
 """Megabits a second, down and up. Assumed."""
 HOURS_A_MONTH = 720

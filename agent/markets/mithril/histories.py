@@ -1,7 +1,7 @@
-"""What the market remembers of each bid: the prices that it paid, its events, and the notice of its end.
+"""The market's histories of each bid: the prices that it paid, its events, and the notice of its end.
 
-Each is a question of its own, so a listing asks for a few of them, the oldest answers first; the others keep what is
-known. A history that cannot be read changes no listing: the present price of the pool takes its place.
+Each history is a request of its own, so a listing requests a few of them, the oldest first. The others stay as they
+were last read. A history that cannot be read changes no listing: the present price of the pool takes its place.
 """
 
 import math
@@ -23,12 +23,12 @@ log = structlog.get_logger("gpubid.mithril")
 PAID_KEPT_SECONDS = 120.0
 """A price paid changes only at an auction."""
 MOST_ASKED = 20
-"""Histories that one listing or one reading of events asks for."""
+"""The most histories that one listing, or one reading of events, requests."""
 UNSEEN_SECONDS = rules.RULES.notice.total_seconds()
-"""Between two looks that are so far apart, a bid may have won a machine and lost it, whatever both show."""
+"""After a gap this long between two listings, a bid may have won a machine and lost it in between."""
 MOST_PAGES = 100
 MOST_PERIODS = 300
-"""Of a bill that a listing shows, the youngest ones: ten hours of auctions."""
+"""The most periods of a bill that a listing shows, the youngest ones: ten hours of auctions."""
 
 
 class _Price(msgspec.Struct):
@@ -39,7 +39,7 @@ class _Price(msgspec.Struct):
 
     @property
     def period(self) -> PaidPeriod | None:
-        """The period that goes on, or None: the bill names none for the present."""
+        """The period that has no end yet, or None if the bill has none."""
         return bill.present(self.periods)
 
 
@@ -58,7 +58,7 @@ class Histories:
         self._looked: tuple[float, datetime] | None = None
 
     def look(self, statuses: Mapping[str, str]) -> None:
-        """Note the present statuses of all bids: the history of a changed one is due, and that of a lost one is not."""
+        """Note the present statuses of all bids: the history of a changed bid is due, that of a vanished bid is not."""
         self._unread = set(statuses) if self._has_gap() else self._unread & statuses.keys()
         changed = [fid for fid, status in statuses.items() if self._seen.get(fid) != status]
         self._due |= dict.fromkeys(changed)
@@ -88,12 +88,12 @@ class Histories:
         return bid_fid in self._prices
 
     def is_bill_over(self, bid_fid: str) -> bool:
-        """Return whether the bill says that a bid's machine pays nothing any more."""
+        """Return whether the bill shows that a bid's machine does not pay any more."""
         known = self._prices.get(bid_fid)
         return known is not None and bool(known.periods) and known.period is None
 
     def paid_bill(self, bid_fid: str, *, is_allocated: bool) -> PaidBill | None:
-        """Return the bill of a bid as it was last read; while it lacks the present machine, up to its last end."""
+        """Return the bill of a bid as it was last read; without the present machine, up to its last period's end."""
         known = self._prices.get(bid_fid)
         if known is None:
             return None
@@ -108,9 +108,9 @@ class Histories:
     async def learn_prices(
         self, billing: Iterable[str], stopped: Iterable[str] = (), waiting: Iterable[str] = ()
     ) -> None:
-        """Read the bills of bids that have a machine, and those of `stopped` ones until they have ended.
+        """Read the bills of bids that have a machine, and those of `stopped` bids until their last period has ended.
 
-        After a gap, and at the first look, that of each bid is due, `waiting` ones included.
+        At the first listing and after a gap, the bill of each bid is due, also of `waiting` ones.
 
         Raises: Unauthorized.
         """
@@ -131,7 +131,7 @@ class Histories:
             self._unread.discard(fid)
 
     def _has_gap(self) -> bool:
-        """Note this look, and return whether the one before it is too old to know what bids won since.
+        """Note this listing, and return whether the one before it is too old to know what bids won since.
 
         By both clocks: the monotonic one stands still while the machine sleeps.
         """
@@ -142,7 +142,7 @@ class Histories:
         return passed >= UNSEEN_SECONDS
 
     def _age(self, bid_fid: str, now: float, *, is_billing: bool) -> float:
-        """Return how long ago a bill was read: for ever, if its bid got or lost a machine since; never, if it ended."""
+        """Return seconds since a bill was read: infinite if its bid got or lost a machine since, 0 if it has ended."""
         known = self._prices.get(bid_fid)
         if known is None or known.is_billing is not is_billing or bid_fid in self._unread:
             return math.inf
@@ -198,7 +198,7 @@ class Histories:
         return events.was_allocated(self._events.get(bid_fid, ()))
 
     def _dated(self, bid_fid: str, event: MarketEvent) -> MarketEvent:
-        """Return a loss at the end of its notice: it is not known which of both instants the market writes down.
+        """Return a loss dated at the end of its notice: the market may write down the begin or the end of the notice.
 
         Whether the minutes of a notice are charged is not known either, so they are metered.
         """

@@ -1,9 +1,9 @@
 """Every bid of the project with its machines, page by page, or nothing.
 
-Where no project is set, all projects of the key are listed: so a kill by label needs no more than the key.
+If no project is set, all projects of the key are listed, so that a kill by label needs no more than the key.
 
-Machines are read before bids: a bid that is placed meanwhile is then shown without its machine, which is true of it a
-moment earlier. The other way round its machine would have no bid.
+Machines are read before bids. A bid that is placed meanwhile then has no machine yet, as it was a moment earlier. In
+the other order, its machine would be listed without its bid.
 """
 
 import functools
@@ -49,20 +49,20 @@ async def everything(endpoints: client.MithrilClient) -> Listed:
 
 
 async def named(endpoints: client.MithrilClient, name: str) -> list[parse.Bid]:
-    """Return the bids of exactly this name: how an order whose answer was lost is found besides by the listing."""
+    """Return the bids of exactly this name, to find an order whose answer was lost."""
     rows, _ = parse.bids(await endpoints.bids(await endpoints.project(), name=name))
     return [row for row in rows if row.name == name]
 
 
 async def machines_of(endpoints: client.MithrilClient, bid: parse.Bid) -> list[parse.Machine]:
-    """Return the machines of one bid, on one page: it is for one machine at a time."""
+    """Return the machines of one bid. One page is enough, since a bid has one machine at a time."""
     project = bid.project or await endpoints.project()
     rows, _ = parse.machines(await endpoints.machines(project, states.LISTED, bid_fid=bid.fid))
     return _by_bid(rows).get(bid.fid, [])
 
 
 def _by_bid(machines: Sequence[parse.Machine]) -> dict[str, list[parse.Machine]]:
-    """Return the machines of bids; one without a bid belongs to a reservation, which is none of ours."""
+    """Return the machines by their bid's id; one without a bid belongs to a reservation, which we never make."""
     found: dict[str, list[parse.Machine]] = {}
     for machine in machines:
         if machine.bid:
@@ -87,7 +87,7 @@ async def _pages(
         if not next_mark:
             return list(found.values())
         if next_mark in marks or not rows:
-            raise market_errors.Malformed(f"mithril's listing of {what} goes round in circles; it is refused.")
+            raise market_errors.Malformed(f"mithril's listing of {what} repeats a cursor; it is refused.")
         marks.add(next_mark)
         mark = next_mark
     raise market_errors.Malformed(f"mithril's listing of {what} has more than {MOST_PAGES} pages; it is refused.")

@@ -3,8 +3,8 @@
 Invariants: those of the port. Beyond them:
 1. A listing has every bid of every page, or it is refused. Histories add prices and instants; they make and remove no
    bid.
-2. The price that is told as paid is never the bid: it is the machine's own price, else the present price of its pool.
-3. A bid whose order got no usable answer is also asked for by its name, until the listing shows it.
+2. The price paid is never the bid: it is the price in the machine's bill, else the present price of its pool.
+3. A bid whose order got no usable answer is also requested by its name, until the listing shows it.
 4. Nothing is placed before the operator has set the price of a kept disk.
 """
 
@@ -39,15 +39,15 @@ from agent.markets.mithril import (
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 
 DOUBT_SECONDS = 1800.0
-"""How long a bid is asked for by its name after an order without a usable answer: longer than any doubt lasts."""
+"""How long a bid is requested by its name after an order without a usable answer: longer than any doubt lasts."""
 _BILLING = frozenset({states.ALLOCATED, states.PREEMPTING})
 
 
 @dataclass(frozen=True, slots=True)
 class Terrain:
-    """What an operator says about the account: the project, and the price of a gigabyte of kept disk and month.
+    """The operator's facts about the account: the project, and the price of a gigabyte of kept disk per month.
 
-    An empty project stands for the only one of the key.
+    An empty project means the only project of the key.
     """
 
     project: str = ""
@@ -79,7 +79,7 @@ class MithrilMarket:
         ]
         bare = [(pool, search.offer(pool, kind, disk, now)) for pool, kind in pairs]
         fitting = [(pool, offer) for pool, offer in bare if search.fits(offer, query)]
-        # Each price is a question of its own, so only as many are asked as may be returned.
+        # Each price is a request of its own, so only prices of offers that are returned are requested.
         # A pool above the question's price is an offer too: a bid may wait there until the price falls.
         found = [
             search.priced(offer, await self._catalogue.prices(pool), self._catalogue.own_limits(pool))
@@ -116,7 +116,7 @@ class MithrilMarket:
         if self._terrain.disk_micros_per_gb_month is None:
             raise market_errors.Rejected("no_disk_price", orders.NO_DISK_PRICE)
         body = orders.create(await self._project(), offer, terms, label)
-        # Until it is confirmed or refused: a call that is broken off leaves the name in doubt too.
+        # The name is in doubt until the bid is confirmed or refused, also if the call is cancelled.
         self._in_doubt[body["name"]] = self._clock.monotonic()
         try:
             bid_fid = _placed(await self._client.place(body), body["name"])
@@ -166,7 +166,7 @@ class MithrilMarket:
         return Account(account_id, None, hints.market_time(reply))
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
-        """Return what the machines of each bid paid by UTC day; kept disks are in no answer of the market."""
+        """Return what the machines of each bid paid, by UTC day. The market has no bill of kept disks."""
         found: list[Charge] = []
         for bid in (await listing.everything(self._client)).bids:
             ended_at = tolerant_rows.moment(bid.deactivated_at)
@@ -189,7 +189,7 @@ class MithrilMarket:
         """Return nothing: the market's keys are those of the project; the start script lets a workload's keys in."""
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return the abilities: no credit is told, since the account pays in arrears."""
+        """Return the abilities. The market shows no credit, since the account pays in arrears."""
         return frozenset({Capability.INTERRUPTIBLE, Capability.REBID, Capability.EVENTS})
 
     def rules(self) -> MarketRules:
@@ -201,7 +201,10 @@ class MithrilMarket:
         return parse.spot_quotas(await self._client.quotas())
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return interruptible while the price of a kept disk is not set. That nothing is sold on demand is no news."""
+        """Return interruptible while the price of a kept disk is not set.
+
+        On demand is not reported: the market never sells it.
+        """
         is_priced = self._terrain.disk_micros_per_gb_month is not None
         return {} if is_priced else {Tenure.INTERRUPTIBLE: orders.NO_DISK_PRICE}
 
@@ -242,10 +245,9 @@ class MithrilMarket:
         return rows.instance(bid, rows.newest(machines), standing, known)
 
     def _paid(self, bid: parse.Bid) -> UsdPerHour | None:
-        """Return the price that a bid pays: the bill's, else the present price of its pool.
+        """Return the price that a bid pays: the bill's, else the present price of its pool, at most its limit price.
 
-        Under a notice the present price is of those who won; whether its minutes are charged, the bill alone says.
-        Nobody pays more than the limit.
+        Under a notice the present price is paid by the new winners, so only the bill shows what this bid pays.
         """
         known = self._histories.paid(bid.fid)
         if bid.status not in _BILLING:
@@ -266,7 +268,7 @@ class MithrilMarket:
             if bid.pool is not None and limit is not None:
                 self._catalogue.see_own(bid.pool, limit)
         stopped = (bid.fid for bid in bids if bid.fid in self._had_machine or self._histories.has_bill(bid.fid))
-        # Whether a bid in a state that we do not know is charged, the bill alone says.
+        # For a bid in a state that we do not know, only the bill shows whether it is charged.
         charged = (bid.fid for bid in bids if bid.status in _BILLING or bid.status not in states.KNOWN)
         await self._histories.learn_prices(charged, stopped, (bid.fid for bid in bids))
         for pool in dict.fromkeys(bid.pool for bid in billing if self._histories.paid(bid.fid) is None):
@@ -283,7 +285,7 @@ class MithrilMarket:
         return [bid for bids in found for bid in bids]
 
     async def _change(self, instance_id: str, body: Mapping[str, Any], meant: str = "") -> parse.Bid | None:
-        """Change a bid, and return it as it is now; None if it was `meant` so already.
+        """Change a bid, and return the changed bid; None if the bid already had the status `meant`.
 
         Raises: as the port's `rebid`.
         """
@@ -303,11 +305,11 @@ class MithrilMarket:
             raise market_errors.Unreachable(f"nothing was sent to mithril: {error}") from None
 
     async def _refused(self, instance_id: str, refusal: market_errors.Rejected, meant: str) -> None:
-        """Return if a bid is as an order meant it, although the market refused the order.
+        """Return if a bid has the status that an order meant, although the market refused the order.
 
         Raises:
             NotFound: the bid has ended.
-            Rejected: it is otherwise.
+            Rejected: the bid has another status.
         """
         try:
             bid = parse.bid(await self._client.bid(instance_id))

@@ -1,7 +1,7 @@
 """Terms -> the body of a new bid. Terms that the market would misread are refused before anything is sent.
 
 Invariants:
-1. Every bid is for one machine, and carries a name of its own by which a lost answer is found again.
+1. Every bid is for one machine, and has a name of its own. If the answer is lost, the bid is found by its name.
 2. A bid without a known price for its disk is never placed.
 """
 

@@ -200,7 +200,7 @@ def _page(raw: bytes, kind: type[_Row], what: str) -> tuple[list[_Row], str]:
     document = tolerant_rows.document(raw, what)
     rows = document.get("data")
     if not isinstance(rows, list):
-        raise market_errors.Malformed(f"{what} holds no list of data; try again later.")
+        raise market_errors.Malformed(f"{what} has no list of data; try again later.")
     return [_named(tolerant_rows.row(row, kind, what)) for row in rows], cursor(document, what)
 
 

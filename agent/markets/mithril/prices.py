@@ -4,7 +4,7 @@ Invariants:
 1. A price that is missing, absurd or no number is None, never zero.
 2. The price to win is not the spot price: a bid between the spot price and the lowest winning bid loses, and becomes
    the new spot price. Without a figure for it and without free capacity it is unknown.
-3. The lowest winning bid says nothing if it is our own: how far the others are above it, nobody knows.
+3. The lowest winning bid shows no price to win if it is our own: the other winning bids are not shown.
 """
 
 import re
@@ -65,11 +65,11 @@ class Prices(msgspec.Struct):
 
     @property
     def paid(self) -> UsdPerHour | None:
-        """What each winner pays now, or None if the market does not say."""
+        """The price that each winner pays now, or None if the market does not show it."""
         return of_cents(self.spot_price_cents)
 
     def to_win(self, own: Collection[UsdPerHour] = ()) -> UsdPerHour | None:
-        """Return the lowest bid that would win one machine at the next auction, or None: nobody knows.
+        """Return the lowest bid that would win one machine at the next auction, or None if it is not known.
 
         `own` are limits of bids of ours that hold machines in this pool: to outbid one of them wins nothing.
         """

@@ -18,9 +18,9 @@ from agent.markets.mithril import figures, parse, prices, reach, start_script, s
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a bid's own record does not say: its kind of machine, the price that it pays, the instant of its notice.
+    """Facts that a bid's own record lacks: its kind of machine, the price that it pays, the instant of its notice.
 
-    `disk_micros` is the operator's figure for a gigabyte and month.
+    `disk_micros` is the operator's price of a gigabyte of disk per month.
     """
 
     kind: parse.InstanceType | None = None
@@ -42,7 +42,7 @@ def newest(machines: Iterable[parse.Machine]) -> parse.Machine | None:
 def standing(bid: parse.Bid, machine: parse.Machine | None, *, was_allocated: bool) -> states.Standing | None:
     """Return the state of a bid with its newest machine; None: it has ended."""
     if bid.status not in states.KNOWN and tolerant_rows.moment(bid.deactivated_at) is not None:
-        # Every bid that ever was is listed: a word of no meaning must not revive one that has ended.
+        # The market lists all bids of the past. An unknown status must not revive one that has ended.
         return None
     had_one = was_allocated or bool(bid.instances) or machine is not None
     status = (machine.status or "?") if machine is not None else ""
@@ -100,7 +100,7 @@ def _gpus(bid: parse.Bid, kind: parse.InstanceType | None) -> int | None:
 
 
 def _disk_rate(where: states.Standing, known: Known, ordered: start_script.OrderedTerms | None) -> UsdPerHour:
-    """Return the cost of a kept boot disk: only one that had a machine has a disk, and a running one includes it."""
+    """Return the cost of a kept boot disk: zero before the first machine, and while a machine's price includes it."""
     if where.state is not InstanceState.PAUSED or not known.was_allocated or ordered is None:
         return FREE
     return UsdPerHour(round((known.disk_micros or 0) * ordered.disk_gb / figures.HOURS_A_MONTH))

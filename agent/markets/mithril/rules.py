@@ -17,4 +17,4 @@ RULES = MarketRules(
     shows_container=False,
 )
 """All winners of a pool pay the highest losing bid; an Open bid may win at any auction, without another call. Its
-machine loads the image by a script of ours, of which the market knows nothing."""
+machine loads the image by our start script, so the market does not show whether the image is loaded."""

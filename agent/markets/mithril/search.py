@@ -36,7 +36,7 @@ def fits(offer: Offer, asked: OfferQuery) -> bool:
 def offer(pool: names.Pool, kind: parse.InstanceType, disk_micros: int | None, seen_at: datetime) -> Offer:
     """Return the offer of a pool without its prices; figures.py has the figures that the market does not report.
 
-    On demand nothing is sold: the price of a reservation is for a term, and no ask.
+    It has no ask, since nothing is sold on demand: a reservation's price is for a term.
     """
     model = kind.model
     return Offer(
@@ -53,7 +53,7 @@ def offer(pool: names.Pool, kind: parse.InstanceType, disk_micros: int | None, s
         region=text.clean(names.region(pool.region), 64),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        # The size of a boot disk is not reported, and none can be ordered: no size that is asked for rules a pool out.
+        # The market reports no size of a boot disk and takes none in an order, so no size excludes a pool.
         disk_gb=_HUGE_GB,
         ask=None,
         floor=None,

@@ -1,7 +1,7 @@
 """The script that a machine runs when it starts: it runs the workload's image by docker.
 
 Invariants:
-1. Whatever an operator wrote reaches the shell quoted. Values of variables and the registry's password reach docker by
+1. All texts of an operator are quoted for the shell. Values of variables and the registry's password reach docker by
    its environment and its input, never in a command line, which every process on the machine could read.
 2. The script may run any number of times: it makes one container, and afterwards starts the same one again. A unit of
    systemd runs it after each boot, since a machine that was preempted or paused comes back with its boot disk alone.
@@ -23,7 +23,7 @@ CONTAINER = "gpubid"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TERMS = re.compile(r"^# gpubid disk_gb=(\d{1,6}(?:\.\d{1,3})?) ports=([0-9,]{0,400})$", re.MULTILINE)
 _OF_DOCKER = "DOCKER_"
-"""Variables that docker itself obeys, on its way to the container."""
+"""Variables that docker itself obeys, so a workload's variables may not begin like this."""
 _CLIENT = f'"$docker" --config {FOLDER}/docker'
 """Docker by its path and with its own settings: the workload's variables may be PATH or HOME."""
 _HEAD = 2_000
@@ -139,7 +139,7 @@ def _run(terms: Terms) -> str:
 
 
 def _command(terms: Terms) -> list[str]:
-    """Return the container's command, or a shell that runs the script and stays; empty: what the image runs.
+    """Return the container's command, or a shell that runs the script and stays; empty for the image's own command.
 
     Raises:
         Rejected: the command cannot be split into words.

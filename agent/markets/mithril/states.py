@@ -1,7 +1,7 @@
 """The market's status of a bid and of its machine -> our one state.
 
 Invariants:
-1. A word that is not in the tables is UNKNOWN, which is ignorance and counts as charged.
+1. A status that is not in the tables is UNKNOWN, and counts as charged.
 2. A bid that waits and never had a machine is PENDING and costs nothing. One that had a machine is PAUSED by the
    market.
 3. A machine that may still hold its GPUs counts as charged, whatever its bid says.

@@ -52,7 +52,7 @@ def connect(
     options: MarketOptions | None = None,
     through: "Exchange | None" = None,
 ) -> "MithrilMarket":
-    """Return the market at `url`; without `options` it can list and end, and places nothing."""
+    """Return the market at `url`. Without `options` it can list and release, and rents nothing."""
     from agent.domain import money
     from agent.markets.mithril import market
 
@@ -62,9 +62,9 @@ def connect(
 
 
 async def findings(market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
-    """Return what a kept disk counts for, which no answer of the market shows, and which kinds its quotas leave."""
+    """Return the price of a kept disk, which no answer of the market shows, and the kinds that its quotas allow."""
     figure = options.disk_per_gb_month if isinstance(options, MithrilOptions) else None
-    disk = Finding("disk", f"a kept disk counts ${figure} per GB and month, which is your own figure")
+    disk = Finding("disk", f"a kept disk is counted at ${figure} per GB and month, which is your own figure")
     if figure is None:
         sentence = "the price of a kept disk is not set, so nothing is rented there"
         disk = Finding("disk", sentence, "write [markets.mithril] disk_per_gb_month, from your bill")

@@ -2,7 +2,7 @@
 
 Invariants:
 1. Nothing here is assumed to exist. If a field, a mutation or the product itself is gone, `not_sold` reports that in
-   the market's own words, and it is seldom asked for again.
+   the market's own words, and the next request for it follows hours later.
 2. The market's floor is for a whole pod, a bid is for one GPU of it; here both are for the whole pod.
 3. A floor at or above the ask does not count: such a bid would buy nothing but the risk.
 4. A pod pays its bid, not the floor.
@@ -20,7 +20,7 @@ from agent.markets.port import Terms
 from agent.markets.runpod import client, graph, names, orders, parse
 
 ASK_AGAIN_SECONDS = 6 * 3600.0
-"""How rarely a product that is not sold is asked for again: the market announced its end."""
+"""The wait before a product that is not sold is requested again; long, because the market announced its end."""
 FLOORS_KEPT_SECONDS = 60.0
 """Recorded floors were constant for days; the searches of one plan share one request."""
 MOST_REFUSALS = 3

@@ -1,4 +1,4 @@
-"""The market's own bill and account record -> money of ours."""
+"""The market's own bill and credit -> our charges and amounts."""
 
 from datetime import UTC, datetime
 

@@ -1,8 +1,8 @@
 """Figures that money depends on and the market does not report: each with its source, or marked as assumed.
 
 The market publishes prices and stock. It reports no benchmark, no reliability, no bandwidth, and no host before the
-rent. So its offers have the figures below, and benchmarks of `card_benchmarks.py`; the figures of our own leases
-outweigh them in time.
+rent. So its offers have the figures below, and benchmarks of `card_benchmarks.py`. Figures measured on our own leases
+outweigh them with time.
 """
 
 from agent.markets.runpod import names
@@ -15,7 +15,7 @@ CONTAINER_MICROS_PER_GB_MONTH = 100_000
 VOLUME_MICROS_PER_GB_MONTH = 100_000
 STOPPED_VOLUME_MICROS_PER_GB_MONTH = 200_000
 HOURS_A_MONTH = 720
-"""As on the other market; the pricing page does not say."""
+"""As on Vast.ai; the pricing page does not say."""
 
 LEAST_VOLUME_GB = 10
 """The least size of a volume. Source: the v2 OpenAPI document."""

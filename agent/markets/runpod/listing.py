@@ -27,6 +27,6 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
         if not page.nextCursor:
             return [row for row in found.values() if row.status != states.GONE]
         if page.nextCursor == cursor or not page.pods:
-            raise market_errors.Malformed("runpod's listing goes round in circles; it is refused.")
+            raise market_errors.Malformed("runpod's listing repeats a cursor; it is refused.")
         cursor = page.nextCursor
     raise market_errors.Malformed(f"runpod's listing has more than {MOST_PAGES} pages; it is refused.")

@@ -23,7 +23,7 @@ query maintenance {
   myself { pods { id machine { maintenanceStart maintenanceEnd } } }
 }"""
 ASK_EVERY = timedelta(minutes=10)
-"""It is planned hours ahead."""
+"""Hosts plan maintenance hours ahead."""
 ASK_AGAIN = timedelta(hours=6)
 """After a refusal: the market may no longer have the fields."""
 

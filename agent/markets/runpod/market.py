@@ -49,7 +49,7 @@ log = structlog.get_logger("gpubid.runpod")
 SILENCE_SECONDS = 180.0
 """The market asks a host for its report with a timeout of about two seconds, so a few missing ones say nothing."""
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
-"""How rarely a removed question is asked again: the market may have been repairing something."""
+"""The wait before a removed question is asked again: the market may have been repairing something."""
 HISTORY_KEPT_SECONDS = 4.0
 """GraphQL's answer serves the reads of one cycle, as long as the listing agrees with it."""
 NOT_THERE_SECONDS = 900.0

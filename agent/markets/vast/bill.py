@@ -1,4 +1,4 @@
-"""The market's own bill and account record -> money of ours."""
+"""The market's own bill and account record -> our charges, account id and credit."""
 
 import re
 from datetime import UTC, datetime

@@ -99,7 +99,7 @@ class VastMarket:
             if not page.next_token:
                 return _complete(found, total)
             if page.next_token == token or not page.instances:
-                raise market_errors.Malformed("vast's listing goes round in circles; it is refused.")
+                raise market_errors.Malformed("vast's listing repeats a page mark; it is refused.")
             token = page.next_token
         raise market_errors.Malformed(f"vast's listing has more than {MOST_PAGES} pages; it is refused.")
 
@@ -267,7 +267,7 @@ class VastMarket:
         return harvest
 
     async def _learn_names(self, asked: OfferQuery) -> None:
-        """Ask the market how it spells its models: once, and only for a model that no table has."""
+        """Learn how the market spells its models, once, if a question names a model that no table has."""
         models = asked.gpu_models or asked.requirements.gpu_models
         if self._has_asked_names or all(self._names.is_known(model) for model in models):
             return

@@ -307,7 +307,7 @@ def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
         raise tolerant_rows.not_json(raw, "The search's answer", error) from None
     offers = body.get("offers") if isinstance(body, dict) else None
     if not isinstance(offers, list):
-        raise market_errors.Malformed("The search's answer holds no list of offers; try again later.")
+        raise market_errors.Malformed("The search's answer has no list of offers; try again later.")
     rows = list(_convertible(offers))
     return rows, len(offers) - len(rows)
 
