@@ -1,7 +1,4 @@
-"""The changes of a transaction: they are read before the memory, and enter the memory after the commit.
-
-Later steps of a transaction see its earlier ones.
-"""
+"""The changes of a transaction. A read in the transaction sees them first; they enter the memory after the commit."""
 
 import msgspec
 from msgspec import field
@@ -30,7 +27,7 @@ from agent.ledger.tables.spend_rows import SpendEntry
 
 
 class Changes(msgspec.Struct):
-    """The changes of one transaction beside `memory`, which has committed data; None means forgotten."""
+    """The changes of one transaction. `memory` has the committed data. A change to None removes the record."""
 
     memory: Memory
     leases: dict[str, Lease] = field(default_factory=dict)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Link(Protocol):
-    """The way to one engine: how to connect, to begin and to commit, and what its errors mean."""
+    """One engine: how to connect, begin and commit, and the ledger's errors for its own."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -70,7 +70,7 @@ class Link(Protocol):
 
 
 async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda: None) -> T:
-    """Return the result of a thread's work. Nothing stops a thread, so a cancellation is passed on after its end."""
+    """Return the result of a thread's work. A thread cannot be stopped, so a cancelled caller waits for its end."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:

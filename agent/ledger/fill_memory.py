@@ -50,7 +50,7 @@ _CHECKS = (guard_rows.LAST_CHECKS, guard_rows.OPEN_CHECKS)
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     """Return the memory from the tables, with spend since the first day of last month, as clocks may be set back.
 
-    A clock that is ahead at the start drops nothing: records that seem over may be in force again when it is corrected.
+    If the clock is ahead at the start, nothing is dropped: records that seem over are in force once it is correct.
     """
     memory, now = Memory(), _no_later_than_recorded(link, now)
     _recall_leases(link, memory)
@@ -58,10 +58,10 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
     for row in rows(link, expiring_rows.ALL):
-        rest = expiring_rows.rest_of(row)
-        memory.expiring[rest.place] = rest
-    records = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
-    memory.put_hosts({(record.market, record.host_id): record for record in records})
+        record = expiring_rows.record_of(row)
+        memory.expiring[record.place] = record
+    hosts = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
+    memory.put_hosts({(host.market, host.host_id): host for host in hosts})
     for row in rows(link, pool_rows.POOLS):
         known = pool_rows.capacity_of(row)
         memory.capacity[known.market, known.pool] = known

@@ -27,12 +27,12 @@ def move(source: Storage, target: Storage, at: dt.datetime) -> dict[str, TableFi
 
     Raises:
         LedgerError: LOCKED, a daemon runs; MISSING, there is nothing to move; BAD_BACKUP, the target has a ledger, or
-            the copy differs; and what the places themselves refuse.
+            the copy differs; and the errors of the two places.
     """
     if source.shown == target.shown:
         raise LedgerError(Code.BAD_BACKUP, f"{source.shown} is the ledger's place already: name another one")
     if source.is_missing():
-        # A lock would leave its file where nothing is.
+        # Taking the lock would create its file beside no ledger.
         raise _missing(source)
     with _held(source), _held(target):
         _refuse_empty(source)
@@ -85,7 +85,7 @@ def _refuse_empty(source: Storage) -> None:
 
 
 def _empty(target: Storage, at: dt.datetime) -> Storage:
-    """Return the target with empty tables. One that was moved away, or filled half, is put aside first."""
+    """Return the target with empty tables. A ledger there that was moved away, or half copied, is renamed first."""
     if not target.is_missing():
         target.prepare()
         facts = _facts(target)
@@ -98,7 +98,7 @@ def _empty(target: Storage, at: dt.datetime) -> Storage:
 
 
 class _Open:
-    """A connection whose transactions are run here, on the thread of the verb."""
+    """A connection whose transactions run on the calling thread."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

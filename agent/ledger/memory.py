@@ -36,16 +36,16 @@ from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
 
 _PRICE_KEYS = 20_000
-"""The most last prices in memory. A day's quota of rows cannot name as many, so the bound is only for safety."""
+"""The most last prices in memory. A day's quota has fewer rows than that, so the bound is only for safety."""
 
 STARTS_KEPT = dt.timedelta(days=30)
-"""Older starts say little about the present time of a start."""
+"""Older starts show little about how long a start takes now."""
 LOSSES_KEPT = dt.timedelta(days=1)
 """How far back interruptions are remembered, which is as far as any strategy looks."""
 
 
 Payer = tuple[str, str]
-"""The workload and the market of some spend."""
+"""The workload and the market that an amount was spent on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Recollection:
     left: Mapping[Slot, str] = field(default_factory=dict)
     """The market of that lease."""
     ran_micros: Mapping[str, int] = field(default_factory=dict)
-    """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
+    """The running time of a workload's ended leases, by workload, in microseconds; each counts since it was ready."""
     tasks: Mapping[Slot, TaskAccount] = field(default_factory=dict)
     """What each slot has cost so far, and since when."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Recollection:
     credits: Mapping[str, Credit] = field(default_factory=dict)
     """The last reported credit of each market's account, and its time."""
     capacity: tuple[Capacity, ...] = ()
-    """The knowledge of pools."""
+    """The known capacity of each pool."""
     guard_runs: tuple[GuardRun, ...] = ()
     """Every run of every slot with a guard, in the order in which they began."""
     guard_figures: Mapping[str, GuardFigures] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Statements and functions that SQLite and PostgreSQL write in different words: one construct, compiled for either."""
+"""Statements and functions with different syntax in SQLite and PostgreSQL: one construct, compiled for either."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ class json_text(FunctionElement[str]):  # noqa: N801 - a function of SQL
 @compiles(json_length)
 @compiles(json_text)
 def _in_sqlite(element: FunctionElement[Any], compiler: Any, **words: Any) -> str:  # noqa: ANN401 - as SQLAlchemy has it
-    """Return the words of SQLite, whose functions of these names are others."""
+    """Return SQLite's syntax: its functions have other names."""
     own = {least: "min", greatest: "max", json_length: "json_array_length", json_text: "json_extract"}
     return f"{own[type(element)]}({compiler.process(element.clauses, **words)})"
 

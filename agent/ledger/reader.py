@@ -80,7 +80,7 @@ class Reader:
     async def slot_events(
         self, slots: Collection[Slot], kinds: Collection[str], since: dt.datetime, limit: int = LIMIT
     ) -> list[Event]:
-        """Return events of these kinds of these slots and of slots between them, newest first."""
+        """Return events of these kinds, of these slots and of slots numbered between them, newest first."""
         return await self._all(event_rows.of_slots(slots, kinds, since, limit), event_rows.event_of)
 
     async def last_events(self, leases: Collection[str], kinds: Collection[str], before: dt.datetime) -> list[Event]:
@@ -174,7 +174,7 @@ class Reader:
     async def lines_and_payers(
         self, since: dt.date | None = None, until: dt.date | None = None
     ) -> tuple[list[Line], list[Lease], Mapping[str, MeteredVolume]]:
-        """Return these lines, open leases and volumes of one instant, so that each span is in the lines or owed."""
+        """Return lines, open leases and volumes of one instant: each paid span is in a line or still to be metered."""
 
         def work(link: sa.Connection) -> tuple[list[Line], list[Lease], Mapping[str, MeteredVolume]]:
             lines = [spend_lines.line_of(row) for row in rows(link, spend_lines.lines(since, until))]

@@ -8,9 +8,9 @@ WAS_LOST = "was_lost"
 again."""
 COUNTED_AGAIN = "counted_again/"
 LOST_RUNS = "lost_runs"
-"""The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
-know."""
+"""The key of a mark that is never removed: earlier tables of this fleet were lost, so buckets may have runs that these
+tables do not have."""
 ABSENT_UNTIL = "absent_until"
 HAND_DEMAND = "hand_demand:"
-"""Before a workload's name: the slots that a person wants, and until when."""
+"""The prefix of a key that ends with a workload's name: the slots that a person wants, and until when."""
 SHORT_STARTS, ALERTED = "short_starts", "!"

@@ -1,4 +1,4 @@
-"""What the ledger asks of a place of its tables: a file of SQLite, or a schema on a PostgreSQL server."""
+"""The port to a place of the ledger's tables: a file of SQLite, or a schema on a PostgreSQL server."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ Password = Callable[[str, Path | None], str]
 """A function that returns the password of a credential's name or of a file. It may raise the caller's own error."""
 
 
-class Held(Protocol):
+class WriteRight(Protocol):
     """The right to write a ledger."""
 
     def lost(self) -> "LedgerError | None":
@@ -37,11 +37,11 @@ class Held(Protocol):
         ...
 
     def announce(self, page: str) -> None:
-        """Tell the address of this process's page to those that stand by."""
+        """Give standbys the address of this process's page."""
         ...
 
     def release(self) -> None:
-        """Give it up."""
+        """Give up the right."""
         ...
 
 
@@ -50,7 +50,7 @@ class Storage(Protocol):
 
     path: Path
     is_served: bool
-    """Whether the tables are on a server, on which another one may follow."""
+    """Whether the tables are on a server, where a standby may take the lead."""
 
     @property
     def shown(self) -> str:
@@ -58,10 +58,10 @@ class Storage(Protocol):
         ...
 
     def is_missing(self) -> bool:
-        """Return whether it is certain that there is nothing. A server answers that itself, when it is asked."""
+        """Return whether it is certain that there are no tables; false for a server, which only a session can ask."""
         ...
 
-    def lock(self) -> Held:
+    def lock(self) -> WriteRight:
         """Take the right to write.
 
         Raises:
@@ -82,7 +82,7 @@ class Storage(Protocol):
         ...
 
     def check_readable(self) -> None:
-        """Refuse what a reader cannot read.
+        """Raise if a reader cannot read these tables.
 
         Raises:
             LedgerError: MISSING, UNREADABLE, CORRUPT, OLDER_SCHEMA, NEWER_SCHEMA, UNRELEASED_SCHEMA.
@@ -114,7 +114,9 @@ class Storage(Protocol):
         ...
 
     def replica_danger(self, link: "sa.Connection") -> str:
-        """Return why a replica could take over without a committed order, and the command that ends that; or nothing.
+        """Return why a replica could take over without a committed order, and the command that prevents it.
+
+        The text is empty if no replica could.
 
         `link` is of the session that writes.
         """

@@ -25,7 +25,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.single_facts import LOST_RUNS, WAS_LOST
-from agent.ledger.storage_port import Held, Storage
+from agent.ledger.storage_port import Storage, WriteRight
 from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import Transaction
 
@@ -39,9 +39,9 @@ READ_SECONDS = 60.0
 class Ledger:
     """The durable record of rents, decisions and spend. Open it with `Ledger.open`, and close it to end its threads."""
 
-    def __init__(self, place: Storage, clock: Clock, lock: Held, tables: ConnectionThread) -> None:
+    def __init__(self, place: Storage, clock: Clock, lock: WriteRight, tables: ConnectionThread) -> None:
         self.path = place.path
-        """Names the small files beside the ledger, also where the tables are on a server."""
+        """The path that names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
         self.is_writable = True
         """Whether the last commit succeeded and the ballast exists; if not, nothing may be paid for."""
@@ -84,7 +84,7 @@ class Ledger:
 
     @property
     def place(self) -> Storage:
-        """The place of the tables, for readers of one's own."""
+        """The place of the tables, for callers that open a reader of their own."""
         return self._place
 
     def refuse_unled(self) -> None:
@@ -115,12 +115,12 @@ class Ledger:
         return 0 if leader is None else leader.epoch
 
     def announce(self, page: str) -> None:
-        """Tell the address of this daemon's page to those that stand by."""
+        """Give standbys the address of this daemon's page."""
         self._lock.announce(page)
 
     @property
     def is_served(self) -> bool:
-        """Whether the tables are on a server, on which another one may follow."""
+        """Whether the tables are on a server, where a standby may take the lead."""
         return self._place.is_served
 
     async def replica_danger(self) -> str:
@@ -310,7 +310,7 @@ class Ledger:
         file = sidecar.sibling(self.path, ".fleet")
         return LedgerError(
             Code.FLEET_MISMATCH,
-            f"{self.path} belongs to fleet {self.fleet_id}, {file.name} beside it says {beside_id}: two ledgers were "
+            f"{self.path} belongs to fleet {self.fleet_id}, {file.name} beside it has {beside_id}: two ledgers were "
             f"mixed up. Put the right file in its place; if the ledger is the right one, delete {file} and gpubid "
             "writes it again",
         )

@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class TableFigures:
-    """What a table contains: its rows, the micro-dollars in all its columns of money, and a digest of every value."""
+    """The figures of a table: its rows, the micro-dollars in all its columns of money, and a digest of every value."""
 
     rows: int
     money_micros: int

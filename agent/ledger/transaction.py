@@ -116,7 +116,7 @@ class Transaction:
         """Put a resolved rent in doubt again, because its answer named a foreign instance.
 
         If another paying intent of its slot is open, it stays resolved: the slot is blocked already, and its instance
-        is found by its label all the same.
+        is still found by its label.
 
         Raises:
             LedgerError: BAD_TRANSITION, the domain's table does not allow the change.

@@ -95,7 +95,7 @@ def test_hosts(link: sa.Connection, host: HostRecord) -> None:
 @given(values.cooldowns | values.holds | values.tallies | values.told)
 def test_rests(link: sa.Connection, rest: ExpiringRecord) -> None:
     back = stored(link, expiring_rows.STORED, expiring_rows.row(rest), schema.cooldowns)
-    assert expiring_rows.rest_of(back) == rest
+    assert expiring_rows.record_of(back) == rest
 
 
 @given(values.slots, values.counts, values.ids, values.texts, values.times)

@@ -17,7 +17,7 @@ def rest(scope: str, key: str, until: datetime | None = None, ground: str = "ops
     """Return the rest of this scope and key, begun at `builders.NOW`, by default for a day."""
     until = until or builders.NOW + timedelta(days=1)
     columns = {"scope": scope, "key": key, "since": builders.NOW, "until": until, "code": ground, "count": 1}
-    return expiring_rows.rest_of(columns)
+    return expiring_rows.record_of(columns)
 
 
 def held(scope: str, key: str, ground: str = "ops") -> OperatorHold:

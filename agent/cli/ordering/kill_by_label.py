@@ -61,7 +61,7 @@ def check(named: Named) -> None:
     from agent.markets import registered_markets
 
     wrong = []
-    if named.fleet and not fleet_ids.is_one(named.fleet):
+    if named.fleet and not fleet_ids.is_fleet_id(named.fleet):
         wrong.append(
             f"--fleet: {named.fleet!r} is not a fleet id; a fleet id is the 12 hexadecimal characters in our labels"
         )

@@ -13,8 +13,7 @@ BALLAST_BYTES = 1024 * 1024
 def keep(path: Path) -> bool:
     """Make sure that the ballast exists in full; return False if the disk has no room for it and as much again.
 
-    The same room again is needed because a disk with room only for the ballast is full: the ballast would be freed and
-    created in turns.
+    The disk must have the same room again: with room only for the ballast, it would be freed and created by turns.
     """
     file = sidecar.sibling(path, ".ballast")
     try:

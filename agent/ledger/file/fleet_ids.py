@@ -27,7 +27,7 @@ class FleetIds:
         return self.ledger or self.second
 
 
-def is_one(text: str) -> bool:
+def is_fleet_id(text: str) -> bool:
     """Return whether a text is a fleet id: twelve hexadecimal characters."""
     return _ID.fullmatch(text) is not None
 
@@ -44,7 +44,7 @@ def _in_ledger(path: Path) -> str:
     except (sqlite3.Error, OSError):
         return ""
     fleet_id = str(row[0]) if row is not None else ""
-    return fleet_id if is_one(fleet_id) else ""
+    return fleet_id if is_fleet_id(fleet_id) else ""
 
 
 def _in_second(path: Path) -> str:

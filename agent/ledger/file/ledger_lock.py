@@ -40,7 +40,7 @@ class LedgerLock:
         return None
 
     def permit(self, *, is_paying: bool) -> Callable[[], str]:
-        """Return that everything may leave."""
+        """Return a function that lets every request leave."""
         del is_paying
         return str
 

@@ -25,8 +25,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
 COPIES_KEPT = 2
-"""Each copy is as large as the ledger was. They only serve to go back: from the last upgrade, and from the one
-before."""
+"""Copies from before the last upgrade and from the one before that, to go back. Each is as large as the ledger was."""
 _COPY = ".schema-{}.sqlite"
 _VERSION = sa.Table(
     "alembic_version",
@@ -163,7 +162,7 @@ def _create(path: Path) -> None:
 
 @functools.cache
 def _present_tables() -> tuple[str, ...]:
-    """Return the statements that create the present tables and their indexes. To make them takes most of the time."""
+    """Return the statements that create the present tables and indexes; cached, because compiling them is slow."""
     statements: list[str] = []
 
     def keep(command: object, *_: object) -> None:

@@ -50,7 +50,7 @@ def read_fleet_id(path: Path) -> str | None:
     if not _FLEET_ID.fullmatch(text):
         raise LedgerError(
             Code.FLEET_MISMATCH,
-            f"{file} holds no fleet id: restore it from a backup; if the ledger beside it is not damaged, delete "
+            f"{file} has no fleet id: restore it from a backup; if the ledger beside it is not damaged, delete "
             "this file and gpubid writes it again",
         )
     return text

@@ -1,7 +1,7 @@
 """How long a leader has not beaten, by the clock of the daemon that watches it.
 
-The beats are dated by the server. Their dates are only compared for equality, so no clock of a machine or server that
-jumps makes a leader look frozen.
+The beats are dated by the server. Their dates are only compared for equality, so a clock that jumps, on a machine or on
+the server, does not make a leader look frozen.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ FROZEN_SECONDS = 15.0
 UNBEGUN_SECONDS = 180.0
 """The same for a session that has not beaten yet: an upgrade of the tables takes two minutes at most."""
 MOST_STEP_SECONDS = 3.0
-"""The most that one look counts. A watcher that slept itself has seen nothing meanwhile."""
+"""The most seconds that one look counts: a watcher that was asleep itself did not see whether the leader beat."""
 
 
 @dataclass(frozen=True, slots=True)

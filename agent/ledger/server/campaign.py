@@ -28,7 +28,7 @@ class Campaign:
         self.storage = storage
         self.has_won = False
         self.frozen: Leader | None = None
-        """The leader whose session this standby has ended last."""
+        """The leader whose session this standby ended last; None if it ended none."""
         self._boottime = boottime
         self._woken = threading.Event()
         self._raw: psycopg.Connection[Any] | None = None
@@ -98,7 +98,7 @@ class Campaign:
             sidecar.write_fleet_id(path, row[0])
         elif beside != row[0]:
             file = sidecar.sibling(path, ".fleet")
-            sentence = f"{self.storage.shown} belongs to fleet {row[0]}, {file} says {beside}: name the right schema"
+            sentence = f"{self.storage.shown} belongs to fleet {row[0]}, {file} has {beside}: name the right schema"
             raise LedgerError(
                 Code.FLEET_MISMATCH, f"{sentence}, or delete {file} if the server's ledger is the right one"
             )

@@ -14,8 +14,8 @@ from agent.ledger.server import session
 from agent.ledger.server_address import ServerAddress
 
 SHOWN_SECONDS = 8.0
-"""How long a beat shows the lead. It is less than a standby waits before it ends a frozen leader's session, and less
-than the server's keepalives take."""
+"""How long a beat shows the lead. It is less than a standby's wait before it ends a frozen leader's session, and less
+than the time in which the server's keepalives notice a lost client."""
 TABLE = """
     CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), epoch BIGINT NOT NULL,
         since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now(),
@@ -38,7 +38,7 @@ _READ = """
         coalesce((to_jsonb(leader) ->> 'session')::bigint, 0)
     FROM leader
 """
-"""A leader that is not upgraded yet has no column for its session: it would look as if nobody led."""
+"""The column of the session is read as JSON, because the table of a leader that is not upgraded yet lacks it."""
 _BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s"
 
 

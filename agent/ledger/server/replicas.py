@@ -26,7 +26,7 @@ _FOLLOWERS = """
     WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid = sender.pid)
     ORDER BY 1
 """
-"""What follows, but for subscribers of single tables. Without pg_monitor a role sees names, and no states."""
+"""All followers except subscribers of single tables. A role without pg_monitor sees names but no states."""
 _UNREAD_SLOTS = """
     SELECT slot_name FROM pg_replication_slots
     WHERE slot_type = 'physical' AND NOT temporary AND NOT active ORDER BY 1
@@ -79,7 +79,7 @@ def after(before: Replicas, seen: Replicas) -> Replicas:
 
 
 def danger(seen: Replicas) -> str:
-    """Return why a replica could take over without a committed order, and the command that ends that; or nothing."""
+    """Return why a replica could take over without a committed order, and the command that prevents it; or nothing."""
     if seen.names:
         if seen.connected and seen.has_confirming_receiver and seen.confirming == ():
             who = ", ".join(sorted(set(seen.connected)))

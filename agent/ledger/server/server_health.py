@@ -1,4 +1,4 @@
-"""What a server does for a ledger: the facts that `gpubid doctor` judges."""
+"""The facts of a ledger's server that `gpubid doctor` judges."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +25,8 @@ _LEADER_ROLE = """
 class LeaderRole:
     """The role of the session that leads, and what our role may do with that session.
 
-    `outranks` says that it is a superuser's and ours is not: then nobody but a superuser may end it. `may_be_seen` says
-    whether we see that its commit waits for a synchronous replica of the server.
+    `outranks` is whether its role is a superuser and ours is not: then only a superuser may end the session.
+    `may_be_seen` is whether we see that its commit waits for a synchronous replica of the server.
     """
 
     name: str

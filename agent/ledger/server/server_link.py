@@ -57,7 +57,7 @@ class ServerLink:
                 without an error and can be lost.
         """
         if self._epoch is None or reads:
-            # The check of the epoch would wait for a replica, as whatever is written does.
+            # The check of the epoch locks a row, so it would make the commit wait for a replica.
             raw.execute("COMMIT")
             return
         self._warnings.clear()

@@ -28,7 +28,7 @@ from agent.ledger.storage_port import Password
 from agent.ledger.tables import schema
 
 PREPARE_SECONDS = 120.0
-"""How long the tables may take to be created or upgraded. Without its replica a server never ends it."""
+"""The longest time to create or upgrade the tables. A server without its synchronous replica would never end it."""
 
 
 class _Lock:
@@ -43,7 +43,7 @@ class _Lock:
         return self.lead.lost()
 
     def permit(self, *, is_paying: bool) -> Callable[[], str]:
-        """Return what says before the first byte why a request must not leave."""
+        """Return a function that returns, before the first byte, why a request must not leave."""
         return self.lead.permit(is_paying=is_paying)
 
     def leader(self) -> Leader | None:
@@ -51,7 +51,7 @@ class _Lock:
         return self.lead.leader()
 
     def announce(self, page: str) -> None:
-        """Tell standbys the address of this daemon's page, with the next beat."""
+        """Give standbys the address of this daemon's page, with the next beat."""
         self.lead.page = page
 
     def release(self) -> None:
@@ -146,7 +146,7 @@ class ServerStorage:
             )
 
     def keep_room(self) -> bool:
-        """Return that there is room: a server keeps no ballast, and says when its disk is full."""
+        """Return True: a server has no ballast, and refuses a write when its disk is full."""
         return True
 
     def free_room(self) -> None:

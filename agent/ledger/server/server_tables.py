@@ -2,7 +2,7 @@
 
 1. A new ledger gets the present tables at once. The first schema that a server ever had is `FIRST`.
 2. All steps of an upgrade are one transaction, so a crash leaves the old schema, whole.
-3. Table `leader` has the epoch of the daemon that writes. It is of the server alone and never moved.
+3. Table `leader` has the epoch of the daemon that writes. It exists only on a server and is never moved.
 """
 
 import importlib.resources
@@ -121,7 +121,7 @@ def _at_once(raw: "psycopg.Connection[Any]") -> Iterator[sa.Connection]:
 
 
 def renumber(link: sa.Connection) -> None:
-    """Let the rows of numbered tables be numbered after those that are there."""
+    """Let new rows of numbered tables get numbers above those of the present rows."""
     for table in schema.METADATA.tables.values():
         column = table._autoincrement_column  # noqa: SLF001 - SQLAlchemy's own question
         if column is not None:

@@ -100,13 +100,13 @@ def connect(address: ServerAddress, password: str, *, reads: bool) -> "psycopg.C
 
 
 def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool) -> None:
-    """Set the session. The settings of its role or database may be others, such as asynchronous commits."""
+    """Set the session's settings. Its role or database may have others, such as asynchronous commits."""
     settings: dict[str, object] = {
         "search_path": address.schema,
         "timezone": "UTC",
         "client_min_messages": "warning",
         "default_transaction_read_only": "on" if reads else "off",
-        # What remote_apply adds to it is only for readers of a replica.
+        # remote_apply adds a wait that only readers of a replica need.
         "synchronous_commit": "on",
         **KEEPALIVE,
     }
@@ -166,7 +166,7 @@ def _in_use(raw: "psycopg.Connection[Any]", address: ServerAddress, lock: str) -
     found = holder(raw, address.schema, lock)
     who = "another session" if found is None else f"session {found.process} of {found.client or 'the same machine'}"
     if lock == LEADER:
-        return f"{address.shown} is led by a daemon, {who}: give the order on its box, or stop that daemon first"
+        return f"{address.shown} is led by a daemon, {who}: give the order on its machine, or stop that daemon first"
     return f"{address.shown} is in use by {who}: stop that daemon first, or use another [ledger] schema for this one"
 
 

@@ -140,7 +140,7 @@ def table(name: str, *groups: list[SchemaItem], has_rowid: bool = True, autoincr
         name,
         METADATA,
         *items,
-        # PostgreSQL has no other tables than such: its types are always strict, and numbers are never given twice.
+        # PostgreSQL needs neither word: its types are always strict, and it never gives a number twice.
         sqlite_strict=True,
         sqlite_with_rowid=has_rowid,
         sqlite_autoincrement=autoincrement,

@@ -19,7 +19,7 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
-"""Older decisions are deleted. Intents keep the orders, and events their results, for good."""
+"""Older decisions are deleted. Intents have the orders and events the results; both are kept for good."""
 
 MADE = sa.insert(schema.decisions)
 _SAMPLE = re.compile(r"\d+ offers sampled at \d\d:\d\d UTC")

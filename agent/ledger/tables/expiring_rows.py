@@ -27,15 +27,15 @@ _WORDS = frozenset(Word)
 _COUNTED = frozenset(Counted)
 
 
-def row(rest: ExpiringRecord) -> dict[str, Any]:
+def row(record: ExpiringRecord) -> dict[str, Any]:
     """Return the columns of a record."""
-    scope, key = rest.place
-    since = None if isinstance(rest, Cooldown) else rest.since
-    count = rest.count if isinstance(rest, Tally) else 1
-    return {"scope": scope, "key": key, "since": since, "until": rest.until, "code": rest.ground, "count": count}
+    scope, key = record.place
+    since = None if isinstance(record, Cooldown) else record.since
+    count = record.count if isinstance(record, Tally) else 1
+    return {"scope": scope, "key": key, "since": since, "until": record.until, "code": record.ground, "count": count}
 
 
-def rest_of(columns: Mapping[str, Any]) -> ExpiringRecord:
+def record_of(columns: Mapping[str, Any]) -> ExpiringRecord:
     """Return the record of a row.
 
     Raises:
@@ -53,7 +53,7 @@ def rest_of(columns: Mapping[str, Any]) -> ExpiringRecord:
         return Cooldown(CooldownKind(scope), key, until, ground)
     target = Target.parse(key)
     if target is None:
-        raise ValueError(f"the ledger has a hold {scope!r} about {key!r}, which is nothing that can be held")
+        raise ValueError(f"the ledger has a hold {scope!r} about {key!r}, which cannot be held")
     return OperatorHold(Word(scope), target, columns["since"], ground, until)
 
 

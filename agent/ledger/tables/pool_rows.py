@@ -1,4 +1,4 @@
-"""The conversion of the knowledge of pools between the domain and its table."""
+"""The conversion of the known capacity of pools between the domain and its table."""
 
 import dataclasses
 from collections.abc import Mapping

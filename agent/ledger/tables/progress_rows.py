@@ -48,7 +48,7 @@ def start_of(event: Event, lease: Lease | None) -> Start | None:
 
 
 def first_runs(since: datetime) -> Query:
-    """Return the query for the first run of each lease with one since then: (lease_id, market, opened_at, at)."""
+    """Return the query for the first run, since an instant, of each lease: (lease_id, market, opened_at, at)."""
     events, leases = schema.events, schema.leases
     return (
         sa.select(leases.c.lease_id, leases.c.market, leases.c.opened_at, sa.func.min(events.c.at).label("at"))

@@ -1,4 +1,4 @@
-"""The slices and the time of each search. With the changes of prices every look can be reconstructed.
+"""The slices and the time of each search. With the price history, every answer can be reconstructed.
 
 1. A look is kept as long as raw prices (`price_history.RAW_DAYS`), since neither is of use without the other.
 2. Only the last facts of a slice are kept. Prices have a history of their own, and reliability and lines hardly change.

@@ -38,7 +38,7 @@ class SpendEntry:
 
     @property
     def amount(self) -> Usd:
-        """All of it."""
+        """GPU, disk and traffic together."""
         return self.gpu + self.disk + self.traffic
 
     @property
@@ -69,7 +69,7 @@ class SpendLine:
 
     @property
     def amount(self) -> Usd:
-        """All of it."""
+        """GPU, disk and traffic together."""
         return self.gpu + self.disk + self.traffic
 
 
