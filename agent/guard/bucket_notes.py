@@ -10,7 +10,7 @@ from agent.guard.object_store import LARGEST_MANIFEST_BYTES, LARGEST_NOTE_BYTES,
 VERSION = 1
 END, LATEST, ORDER = "end.json", "latest.json", "order.json"
 UNKNOWN_CONDITION_CODES = frozenset({400, 501})
-"""How stores answer to a conditional write that they do not know."""
+"""The answers of stores that do not support conditional writes."""
 
 
 def beat_name(lease: str) -> str:

@@ -70,7 +70,7 @@ class DiskState:
     def taken_notice(self) -> Mapping[str, Any] | None:
         """Return the earlier guard's notice of a stop, once: whether a signal came, and the seconds until its silence.
 
-        None where no guard ran before, or its end was its own.
+        None if no guard ran here before, or if it ended by itself.
         """
         if self._place is None or not self.found or self.facts.get("ended"):
             return None

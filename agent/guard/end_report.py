@@ -1,8 +1,8 @@
 """The end of the work on its way into the bucket: the last checkpoint first, then the note.
 
-1. The note waits for the checkpoint: the daemon may give up the disk, with the only copy of a result, once it has read
-   the note.
-2. A checkpoint that can never be carried, or that the bucket does not take for too long, keeps the note back no more.
+1. The note waits for the checkpoint: once the daemon has read the note, it may release the disk, which may have the
+   only copy of a result.
+2. The note waits no more for a checkpoint that can never be carried, or that the bucket has refused for too long.
 """
 
 from __future__ import annotations

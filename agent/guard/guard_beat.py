@@ -50,7 +50,7 @@ class GuardBeat:
         threading.Thread(target=self._run, daemon=True, name="beat").start()
 
     def soon(self) -> None:
-        """Beat now: something changed that somebody waits for."""
+        """Beat now: the daemon waits for something that has changed."""
         self._due = 0.0
         self._woken.set()
 

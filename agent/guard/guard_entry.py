@@ -61,7 +61,7 @@ def _of_the_present_task(rented: GuardSettings, tasks: TaskFile | None) -> Mappi
     if task is None:
         return os.environ
     if not tasks.cleaned(task, rented.paths):
-        # The rent's own task is done, so that the guard of it only sleeps; the daemon sees no beat of the other one.
+        # The rent's own task is done, so its guard only sleeps; the daemon sees that the other task does not beat.
         sys.stdout.write("gpubid-guard: the next task does not begin: files of the one before cannot be removed\n")
         tasks.forget()
         return next_task.without(os.environ)

@@ -44,10 +44,10 @@ LOOK_SECONDS, LOOK_SECONDS_OF_A_STOP = 1.0, 0.1
 """Seconds between two looks where no signal comes."""
 RETRY_SECONDS = 30.0
 LAST_SECONDS = 3_600.0
-"""How long the note of a finished job waits for its last checkpoint: the daemon gives the disk up once it has read it.
-A bucket that is away takes neither, so this counts only where it takes notes and no checkpoint."""
+"""How long the note of a finished job waits for its last checkpoint, since the daemon releases the disk after reading
+the note. It matters only for a bucket that takes notes and no checkpoint: one that is away takes neither."""
 MOST_ENDS_BY_REQUEST = 3
-"""How often the command starts again after the guard's own signal ended it: a program may die of each."""
+"""How often the command starts again after the guard's own signal ended it: some programs end at each signal."""
 FAILED_SECONDS = 300.0
 """How long the guard stays after a failed end: the daemon reads the bucket once a minute, and some markets start an
 ended container again at once."""
@@ -105,7 +105,7 @@ class GuardLife:
 
     @property
     def has_next_task(self) -> bool:
-        """Return whether another task begins on this host now: then the life ended for it."""
+        """Return whether this life ended because another task begins on this host now."""
         return self._next is not None and self._next.is_taken and not self._signals.stopping.is_set()
 
     def run(self) -> int:
@@ -130,7 +130,7 @@ class GuardLife:
         return self._ended(end)
 
     def _begin(self) -> None:
-        """Bring the files from which the work begins; this may wait for the bucket."""
+        """Restore the files from which the work begins; this may wait for the bucket."""
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
@@ -173,7 +173,7 @@ class GuardLife:
         return found is not None and found[0].get("done") is True
 
     def _lived(self) -> WorkEnd | None:
-        """Run the command, and again if its beginning or our signal may be why it ended; None if a stop came before."""
+        """Run the command; again if its checkpoint or our signal may have ended it. None if a stop came before."""
         requests = 0
         while not self._signals.stopping.is_set():
             begun = self._clock.now()
@@ -246,7 +246,7 @@ class GuardLife:
             work.signal(signal.SIGTERM)
 
     def _begin_stop(self) -> None:
-        """Write the notice down, and ask for a last checkpoint; the work hears of it after that."""
+        """Write the notice down, and ask for a last checkpoint; only then the work gets the signal."""
         now = self._clock.now()
         self._disk.note_stop(now)
         self._status.phase = guard_status.ENDING
@@ -305,7 +305,7 @@ class GuardLife:
         return 0
 
     def _carry_last_output(self) -> None:
-        """Carry the rest of the log, after all that the daemon decides by."""
+        """Carry the rest of the log, after the notes by which the daemon decides."""
         if self._logs is not None:
             self._logs.finish()
 

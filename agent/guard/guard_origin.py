@@ -1,7 +1,7 @@
 """The beginning of a start of the work: nothing, the files on the disk, or a checkpoint in the bucket.
 
-A beginning on which the work crashed twice, each time within a minute, is given up: the disk for the newest checkpoint,
-a checkpoint for the one before. That happens once; another crash is the program's own.
+If the work crashes twice from one beginning, each time within a minute, the next older beginning is used once: after
+the disk the newest checkpoint, after a checkpoint the one before. A further crash counts as the program's own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPLACED = ".gpubid-replaced"
 
 
 class CannotBegin(Exception):
-    """There is a checkpoint, and it cannot be read: a start from nothing would begin paid work anew."""
+    """There is a checkpoint that cannot be read. A start without it would repeat paid work."""
 
 
 class GuardOrigin:
@@ -70,7 +70,7 @@ class GuardOrigin:
         return self._manifest is not None
 
     def find(self, stopping: threading.Event) -> None:
-        """Decide where the first start begins, and bring it to the disk; wait for the bucket where it must be had."""
+        """Decide where the first start begins, and restore it; wait for the bucket if the work cannot begin without."""
         self._is_on_disk = self._disk.facts.get("started") is True
         is_needed = self._settings.manifest_exists and not self._is_on_disk
         self._patiently(self._look, stopping, is_needed=is_needed)
@@ -158,7 +158,7 @@ class GuardOrigin:
 
     def _clear(self) -> None:
         """Clear the paths: files that a checkpoint just brought are removed, all others are moved aside."""
-        # A guard that is killed now, or finds no checkpoint, must not take the remaining files for the work's own.
+        # If this guard is killed now, the next one must not take the remaining files for the work's own.
         self._disk.keep(started=False)
         if not self._is_in_place:
             self._set_aside()
@@ -210,7 +210,7 @@ def _move_away(path: Path) -> None:
 
 
 def _free(place: Path) -> Path:
-    """Return a name that nothing has yet: files that were moved away before may be the only copy."""
+    """Return an unused name: files that were moved away before may be the only copy."""
     names = (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
     return next(each for each in itertools.chain([place], names) if not os.path.lexists(each))
 

@@ -109,7 +109,7 @@ class GuardSettings:
     rented: str
     """The name of the container's first task, which its rent began with."""
     next_variables: tuple[str, ...] | None
-    """The variables that another task on this host may have values of its own for; None: no other task follows."""
+    """The variables for which another task on this host may have its own values; None: no other task follows."""
 
     def interval_at(self, age_seconds: float) -> float:
         """Return the seconds between two checkpoints at an age of the lease."""
@@ -246,7 +246,7 @@ def _deadman(value: object, environment: Mapping[str, str]) -> DeadmanSettings |
         return None
     if not isinstance(value, dict):
         raise UnusableSettings("deadman must say how the market is asked")
-    # A time that nobody gave would stop paid work at a moment that nobody chose.
+    # There is no default: it would stop paid work at a time that nobody chose.
     after = _number(value.get("after_seconds"), 0.0, LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS)
     if not after:
         raise UnusableSettings("deadman has no after_seconds")

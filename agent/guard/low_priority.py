@@ -1,4 +1,4 @@
-"""Lets the disk serve the work first: reads of a thread, and of those that it starts, come last."""
+"""Low disk priority for a thread and those that it starts, so that the disk serves the work first."""
 
 from __future__ import annotations
 

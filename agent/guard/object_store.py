@@ -15,7 +15,7 @@ class StoreFailed(Exception):
 
 
 class Unreachable(StoreFailed):
-    """No answer came, or one that promises nothing: a later try may work."""
+    """No answer came, or one that proves nothing: a later try may work."""
 
 
 class DiskFailed(StoreFailed):

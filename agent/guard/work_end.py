@@ -17,8 +17,7 @@ MOST_BYTES = 60_000
 class WorkEnd:
     """The exit code of the command, negative for a signal.
 
-    was_stopped: somebody asked for the end.
-    was_asked: the guard has asked the command for a checkpoint, by SIGUSR1.
+    `was_stopped`: the end was ordered. `was_asked`: the guard has asked the command for a checkpoint, by SIGUSR1.
     """
 
     code: int

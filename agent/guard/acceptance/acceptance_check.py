@@ -1,7 +1,7 @@
 """The check of a host, once at each start. It takes at most a minute and never keeps the work from starting.
 
-It only reports; the daemon knows the rented offer, and judges. A figure that cannot be had is None. A bucket that does
-not answer delays the work by `PATIENCE_SECONDS` more.
+It only reports; the daemon knows the rented offer, and judges. A figure that cannot be measured is None. A bucket that
+does not answer delays the work by `PATIENCE_SECONDS` more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent.guard.object_store import StoreFailed
 
 RETRY_SECONDS, TRIES = 30.0, 20
 PATIENCE_SECONDS = 10.0
-"""Real seconds, as those of the network. A store that answers has the note before the work begins."""
+"""Real seconds that the work waits for the note to be written. A store that answers has it before the work begins."""
 _LOOK_SECONDS = 0.1
 
 
@@ -65,7 +65,7 @@ class AcceptanceCheck:
                 pass
 
     def _write(self, notes: BucketNotes, note: Mapping[str, Any], is_tried: threading.Event) -> None:
-        """Write the note, and try again while it is of use: it judges a host only in its first minutes."""
+        """Write the note, and try again while it is of use: the daemon judges a host only in its first minutes."""
         for _ in range(TRIES):
             has_noted = self._has_noted(notes, note)
             is_tried.set()

@@ -22,8 +22,8 @@ _PAUSE_SECONDS, _LAST_OUTPUT_SECONDS = 0.02, 1.0
 class Ended:
     """How a program ended: its exit code, negative for a signal, and the beginning and the end of its output.
 
-    `code` is None if it did not end in time, or does not exist (`is_missing`). `was_started` is False also if there was
-    no room for it.
+    `code` is None if it did not end in time, or does not exist (`is_missing`). `was_started` is also False if the
+    machine had no memory or process left for it.
     """
 
     code: int | None

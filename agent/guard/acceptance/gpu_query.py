@@ -1,7 +1,7 @@
-"""The answers of `nvidia-smi` about the GPUs: asked within a time, read with bounds. A missing figure is None.
+"""The answers of `nvidia-smi` about the GPUs, with bounds on their time and size. A missing figure is None.
 
-No number here is waited for or trusted. Drivers know different fields, and say in different ways that a card has no
-such figure. A broken driver hangs, or prints errors in the place of values.
+No answer is trusted. Drivers know different fields, and write in different ways that a card has no such figure. A
+broken driver hangs, or prints errors in the place of values.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _REASONS = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 @dataclass(frozen=True)
 class GpuAnswer:
-    """An answer: how the program fared, how many GPUs it named, and the figures of the first of them."""
+    """An answer: how the program ended, how many GPUs it named, and the figures of the first of them."""
 
     tool: str
     count: int | None = None
@@ -70,7 +70,7 @@ class GpuQuery:
         stopping: threading.Event,
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        """Run it with an environment, until the guard must stop. It knows `fields`, or all of the check."""
+        """Run it with an environment, until the guard must stop. It knows `fields`, or all fields of the check."""
         self._environment = environment
         self._reaper = reaper
         self._stopping = stopping

@@ -14,7 +14,7 @@ EVERY_SECONDS = 60.0
 LEAST_REAL_SECONDS = 1.0
 """A clock that runs fast in a rehearsal starts no more programs than one a second."""
 MOST_SLOW = 3
-"""Answers in a row that came too late: a program that hangs in the kernel is left behind each time."""
+"""After this many late answers in a row no more is asked: each leaves a program behind that hangs in the kernel."""
 MOST_PERCENT = 100.0
 
 

@@ -18,7 +18,7 @@ TRIAL_SECONDS, DISK_SECONDS, SCRIPT_SECONDS = 25.0, 5.0, 30.0
 MOST_LINE = 200
 _LOOK_SECONDS = 0.1
 _HIDING = "CUDA_VISIBLE_DEVICES"
-"""The work may hide GPUs from itself; that says nothing of the host."""
+"""The variable by which the work may hide GPUs from itself: the check ignores it, since the host has them."""
 
 
 class HostFigures:
@@ -35,7 +35,7 @@ class HostFigures:
         self._query = GpuQuery(environment, reaper, stopping)
 
     def found(self, until: float, script: str | None) -> Mapping[str, Any]:
-        """Return the figures that can be had up to a time of `uptime`, and how the operator's own check ended."""
+        """Return the figures measured up to a time of `uptime`, and how the operator's own check ended."""
         begun, end = uptime(), until
         if script is not None:
             until -= min(SCRIPT_SECONDS, (until - begun) / 2)

@@ -111,7 +111,7 @@ def _failed(calls: Sequence[tuple[str, Callable[[], int]]]) -> tuple[str, int] |
 
 
 def _speeds(torch: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - PyTorch of the image, if it has one
-    """Yield the speed of the slowest GPU in multiplying, and of the first in copying both ways."""
+    """Yield the speed of the slowest GPU at multiplying, and of the first GPU at copying both ways."""
     count = min(torch.cuda.device_count(), MOST_GPUS)
     yield {"matmul_tflops": round(min(_multiplied(torch, f"cuda:{number}") for number in range(count)), 3)}
     here = torch.empty(COPY_BYTES, dtype=torch.uint8).pin_memory()

@@ -130,7 +130,7 @@ class CheckpointCarrier:
         self._woken.set()
 
     def carry_last(self) -> None:
-        """Have a checkpoint made and carried now, whatever else is ordered: the instance may be given up."""
+        """Ask for a checkpoint and carry it now, whatever else is ordered: the instance may be released after it."""
         self._last_asked = self._clock.now()
         self._asked_wall = None
         self._woken.set()
@@ -191,7 +191,7 @@ class CheckpointCarrier:
         return self._watch.whole(self._clock.now(), is_over=is_over)
 
     def _found_plan(self, home: Path | None) -> UploadPlan | None:
-        """Return the upload in which the guard before was killed; clear all other folders that it left."""
+        """Return the upload that the previous guard had begun when it was killed; remove its other folders."""
         is_ours = self._disk.facts.get("lease") == self._settings.lease
         plan = upload_plan.read(self._disk.facts.get("uploading")) if is_ours else None
         kept = plan.aside.folders if plan is not None else ()
@@ -233,7 +233,7 @@ class CheckpointCarrier:
         self._forget_unanswered(now)
 
     def _forget_unanswered(self, now: float) -> None:
-        """Let the work be asked again if it has made nothing for long: it may have let a signal pass."""
+        """Let the work be asked again if it has made nothing for long: it may have ignored the signal."""
         if now - self._asked >= PATIENCE_SECONDS and not self._watch.is_pending:
             self._asked_wall = None
 
@@ -359,6 +359,6 @@ class CheckpointCarrier:
 
 
 def _sentence_of(failure: Exception) -> str:
-    """Return the sentence for a person; an error that nobody foresaw has its kind in it."""
+    """Return the sentence for a person; that of an unexpected error begins with its kind."""
     is_foreseen = isinstance(failure, (StoreFailed, TooManyFiles, OSError))
     return str(failure) if is_foreseen else f"{type(failure).__name__}: {failure}"

@@ -11,7 +11,7 @@ from agent.guard.object_store import LARGEST_MANIFEST_BYTES, Listed, TooLarge
 
 MOST_LISTED = 50_000
 STRANGERS_SECONDS = 86_400.0
-"""Files without a manifest may belong to an upload of another container that still goes on, until they are this old."""
+"""Younger files without a manifest are kept: they may belong to an upload of another container that still goes on."""
 
 
 class CheckpointList:

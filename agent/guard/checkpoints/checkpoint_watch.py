@@ -15,10 +15,10 @@ QUIET_SECONDS, QUIET_SECONDS_WITH_MARK, QUIET_SECONDS_AT_THE_END = 10.0, 2.0, 2.
 
 
 class CheckpointWatch:
-    """Looks at the paths. It owns a checkpoint that it took aside until it hands it out."""
+    """Looks at the paths. It owns each checkpoint that it took aside until `whole` returns it."""
 
     def __init__(self, paths: Sequence[str], complete: str | None, home: Path | None, lease: str = "") -> None:
-        """Know of no checkpoint yet. Folders of links have the lease in their names."""
+        """Begin without a checkpoint. Folders of links have the lease in their names."""
         self._paths = paths
         self._complete = complete
         self._home = home
@@ -80,7 +80,7 @@ class CheckpointWatch:
         return self._released() or self._take(seen)
 
     def _released(self) -> AsideCheckpoint | None:
-        """Hand out the held checkpoint."""
+        """Return the held checkpoint, and own it no more."""
         held, self._held = self._held, None
         return held
 

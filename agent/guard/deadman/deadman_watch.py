@@ -1,8 +1,8 @@
-"""Looks for the daemon's sign of life; if it stays away, has a last checkpoint carried and the instance stopped.
+"""Looks for the daemon's sign of life. Without one for too long, it carries a last checkpoint and stops the instance.
 
 1. Without an answer of the bucket the daemon is not called silent, and nothing is asked of the market.
-2. Each request to the market comes after a new look at the sign of life, which may call it off.
-3. The disk is given up only if everything that the work saved is in the bucket, each file with its size.
+2. Before each request to the market it looks at the sign of life again; a new sign cancels the request.
+3. The disk is released only if every file that the work saved is in the bucket with its size.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class DeadmanWatch:
             self._clock.wait(self._stopping, RETRY_SECONDS)
 
     def _carried_last(self) -> bool:
-        """Have a last checkpoint carried; return whether all that the work saved is in the bucket."""
+        """Carry a last checkpoint; return whether the bucket has every file that the work saved."""
         self._carrier.carry_last()
         until = self._clock.now() + CHECKPOINT_SECONDS
         while not self._carrier.has_carried_last:
@@ -149,7 +149,7 @@ class DeadmanWatch:
         return True
 
     def _ask(self, settings: DeadmanSettings, *, destroys: bool) -> None:
-        # The market's yes may be the end of this process.
+        # If the market agrees, this process may end before the answer.
         self._is_asked = True
         self._keep()
         try:
@@ -162,7 +162,7 @@ class DeadmanWatch:
         self._say(f"the market was asked to {'end' if destroys else 'stop'} this instance")
 
     def _call_off(self, *, has_noted: bool) -> None:
-        """Take back the note, which would name a wrong cause of a later stop."""
+        """Remove the note, which would name a wrong cause of a later stop."""
         self._say("the daemon is back, the instance goes on")
         self._is_asked = False
         self._keep()

@@ -26,7 +26,7 @@ LAST_SECONDS = 10.0
 
 
 class LogCarrier:
-    """One guard's log."""
+    """Carries the log of one guard's work."""
 
     def __init__(self, lease: str, place: Path, notes: BucketNotes, clock: GuardClock, output: GuardOutput) -> None:
         """Carry output of the lease's work; `place` is the guard's folder on the disk."""

@@ -1,7 +1,7 @@
 """The output of the work on the instance's disk, in pieces that wait for the bucket.
 
-What waits is bounded, and a full disk drops output. The name of a piece is the host's time at the guard's start and a
-number: no later start replaces it, and names sort in the order of the output.
+The waiting pieces have a bounded size, and a full disk drops output. The name of a piece is the host's time at the
+guard's start and a number: no later start replaces it, and names sort in the order of the output.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def parsed(note: Mapping[str, Any], allowed: Collection[str]) -> NextTask | None
         return None
     if not all(isinstance(text, str) and len(text) <= _MOST_VALUE and "\0" not in text for text in variables.values()):
         return None
-    # A checkpoint that may be there must be found: without the word of the note it is looked for too.
+    # A checkpoint that may exist must be found: it is also looked for if the note does not say.
     return NextTask(lease, root, run, note.get("manifest_exists") is not False, variables)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """The task that this container works on, on its disk: a restart has the environment of the rent, and goes on with it.
 
 1. A task is on the disk before anything of the task before is removed, and it begins only on clean paths.
-2. What is on the disk of another rent counts as nothing.
+2. Files of another rent on the disk are ignored.
 """
 
 from __future__ import annotations
