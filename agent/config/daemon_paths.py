@@ -21,7 +21,7 @@ class DaemonPaths:
     ledger: Path
     runtime: Path | None
     ledger_server: None = None
-    """Nobody knows it while agent.toml is broken."""
+    """Always None: a server's address cannot be read from a broken agent.toml."""
 
 
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> DaemonPaths:

@@ -12,7 +12,7 @@ from agent.systemd import STORE
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """One exposure: its object, the open thing, and the command that closes it."""
+    """One exposure: the part of the configuration, what is open to whom, and the command or line that closes it."""
 
     about: str
     sentence: str

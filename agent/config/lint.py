@@ -21,7 +21,7 @@ from agent.markets import registered_markets
 from agent.markets.market_record import MarketRecord
 
 DEAR_TIMES = 10
-"""A price of more than this many times the market's lowest for the same card is probably a slip."""
+"""A price of more than this many times the market's lowest for the same card is probably a mistake."""
 CREDIT_TIMES = 3
 """A daily budget of more than this many times the accounts' credit does not limit spend."""
 MOST_DISK_GB = 8_000.0
@@ -70,12 +70,12 @@ def findings(config: Config, known: Known) -> tuple[Finding, ...]:
 
 
 def _looks(config: Config) -> Iterator[Finding]:
-    """Find markets that are looked at too rarely to prove the end of anything there."""
+    """Find markets that are listed too rarely to prove that an instance there has ended."""
     for record in (registered_markets.record(each.name) for each in config.markets):
         within = record.rules.proves_ends_within
         # A pass takes time of its own.
         if within is not None and config.poll > within / 2:
-            sentence = f"{record.name} proves no end to looks that are so far apart: what ends there counts as billing"
+            sentence = f"{record.name} proves no end by listings so far apart: an ended instance counts as billing"
             yield Finding("agent.poll", sentence, f'write poll = "{within.total_seconds() / 2:.0f}s", or less')
 
 
@@ -211,7 +211,7 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     records = [registered_markets.record(each.name) for each in config.markets if work.may_use(each.name)]
     silent = [record.name for record in records if wants.datacenter_only and not record.tells_datacenter]
     if silent:
-        sentence = f"{' and '.join(silent)} does not tell whether a host is in a data centre: nothing is rented there"
+        sentence = f"{' and '.join(silent)} does not show whether a host is in a data centre: nothing is rented there"
         yield Finding(f"{name}.datacenter", sentence, "remove the key, or name the other markets in `markets`")
     without = [record.name for record in records if wants.network_volume and not record.mounts_volumes]
     if without:
@@ -222,7 +222,7 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
 
 
 def _means(work: Workload, name: str, records: Sequence[MarketRecord]) -> Iterator[Finding]:
-    """Find markets that lack what the work lives by: ports from outside, or a disk that outlives a loss."""
+    """Find markets without something that the work needs: ports from outside, or a disk that outlives a loss."""
     closed = [record.name for record in records if work.ports and not record.opens_ports]
     if closed:
         asking = all(registered_markets.record(name).asks_pages for name in closed)

@@ -9,7 +9,7 @@ from agent.domain.record.event_kind import LoggedKind
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """One change that a reload does not make. `event` and `about` are for the log; the sentence says what to do."""
+    """One change that a reload does not make. `event` and `about` are for the log; `sentence` says what to do."""
 
     event: str
     about: str

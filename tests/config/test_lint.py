@@ -126,7 +126,7 @@ def test_a_market_that_tells_no_data_centre_is_named_before_anything_waits_for_i
     silent = replace(registered_markets.record("vast"), tells_datacenter=False)
     monkeypatch.setattr(registered_markets, "record", lambda _: silent)
     (found,) = told(asks)
-    assert "datacenter: vast does not tell whether a host is in a data centre: nothing is rented there" in found
+    assert "datacenter: vast does not show whether a host is in a data centre: nothing is rented there" in found
 
 
 def test_a_market_without_ports_or_lasting_disks_is_named_before_anything_waits_for_it(
@@ -154,7 +154,7 @@ def test_looks_too_far_apart_to_prove_an_end_are_named(good: Config, monkeypatch
     monkeypatch.setattr(registered_markets, "record", lambda _: watched)
     assert told(replace(good, poll=timedelta(minutes=1))) == []
     (slow,) = told(replace(good, poll=timedelta(minutes=3)))
-    assert "agent.poll: vast proves no end to looks that are so far apart: what ends there counts as billing" in slow
+    assert "agent.poll: vast proves no end by listings so far apart: an ended instance counts as billing" in slow
     assert 'write poll = "60s", or less' in slow
 
 

@@ -19,7 +19,7 @@ from agent.config.files import source
 
 INCLUDE = "include"
 MOST_FILES = 256
-"""Nobody writes more files; a pattern that matches more is a mistake."""
+"""The most included files: a pattern that matches more is a mistake."""
 _WILDCARD = re.compile(r"[*?\[]")
 _INCLUDED = re.compile(r"""^\s*include\s*=\s*\[(?P<patterns>(?:\s|,|\#[^\n]*|"[^"\n]*"|'[^'\n]*')*)""", re.MULTILINE)
 """The include list of a file that may be broken after the list. Strings and comments may contain brackets."""

@@ -25,7 +25,7 @@ _MARGIN = timedelta(hours=6)
 MOST_A_DAY = 300
 """The most windows in their own length and a day: more often than every five minutes is a mistake."""
 AHEAD = timedelta(days=8)
-"""How far the end of an open window is looked for, longer than any single window: beyond it counts as always open."""
+"""How far ahead the end of an open window is looked for, longer than any single window. Beyond, it is always open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ def instant(wall: datetime, zone: ZoneInfo) -> datetime:
 
 @lru_cache(maxsize=512)
 def _around(rules: tuple[WindowRule, ...], hour: datetime) -> tuple[Span, ...]:
-    """Return the spans from an hour on that say where any instant of that hour is."""
+    """Return the spans that decide where any instant of an hour is; cached by the hour."""
     return tuple(span for span in _merged(rules, hour, hour + AHEAD) if span.closes > hour)
 
 
 def _merged(rules: tuple[WindowRule, ...], since: datetime, until: datetime) -> Iterator[Span]:
     """Yield the spans of all rules, from those that may still be open at `since` to the first that ends after `until`.
 
-    That last one may go on for longer than it says.
+    The last span may be cut: its true end may be later.
     """
     open_span: Span | None = None
     for span in merge(*(_starts(rule, since) for rule in rules), key=lambda span: span.opens):

@@ -18,9 +18,9 @@ class SlotRange(Table):
     """The least and the most slots of a workload with demand."""
 
     least: Annotated[Whole, Field(ge=0, le=MOST_SLOTS, examples=[0])] = 0
-    """As many slots run also without any task, and before the first answer."""
+    """The least slots: they run without any task too, and before the first answer."""
     most: Annotated[Whole, Field(ge=0, le=MOST_SLOTS, examples=[12])]
-    """As many run at most, whatever is answered."""
+    """The most slots, whatever number is answered."""
 
     @model_validator(mode="after")
     def _is_range(self) -> Self:
@@ -68,7 +68,7 @@ def refuse_misfit(slots: SlotRange, kind: str, *, has_demand: bool, is_shrink_se
 
 
 class DemandTable(Table):
-    """How many slots are wanted now, by whoever has the queue: asked again and again."""
+    """The source of a queue's present demand for slots, which is asked again and again."""
 
     http: Annotated[Line, Field(max_length=512, examples=[PAGE]), AfterValidator(page_address)] | None = None
     """A page that answers the number of tasks, waiting and running, or JSON with `tasks`."""
@@ -87,7 +87,7 @@ class DemandTable(Table):
     query: Annotated[Line, Field(min_length=1, max_length=4096, examples=["sum(queue_tasks)"])] | None = None
     """A query of Prometheus that gives one sample."""
     per_slot: Annotated[Whole, Field(ge=1, le=1_000_000)] = 1
-    """How many tasks one slot is for."""
+    """The number of tasks that one slot works on."""
     every: Annotated[Span, Field(ge=timedelta(seconds=5), le=timedelta(hours=1), examples=["30s"])] = timedelta(
         seconds=30
     )

@@ -1,4 +1,4 @@
-"""The table with what is done about idle GPUs."""
+"""The table with the rule for idle GPUs."""
 
 import re
 from datetime import timedelta
@@ -26,7 +26,7 @@ def _share(text: str) -> float:
 
 
 class IdleTable(Table):
-    """What is done about GPUs that the market, or the guard inside, shows as idle."""
+    """The rule for GPUs that the market, or the guard in the container, shows as idle."""
 
     below: Annotated[Line, AfterValidator(_percent), Field(examples=["5%"])] = "5%"
     """The GPUs count as idle below this use."""

@@ -22,7 +22,7 @@ class MaxRunningTable(Table):
     then: Literal["pause", "release", "done", "move"] = "pause"
     """Pause its leases, release them, mark the work as done, or move a lease to another host."""
     tell_before: Annotated[Span, Field(le=timedelta(days=7), examples=["15m"])] = timedelta(minutes=15)
-    """How long before it is told, as `alert.max_running`."""
+    """How long before the end `alert.max_running` is raised."""
 
     @model_validator(mode="after")
     def _can_move(self) -> Self:

@@ -1,4 +1,4 @@
-"""The table of one workload: its work, its requirements, its prices, and how it shows that it lives."""
+"""The table of one workload: its work, its requirements, its prices, and its signs of readiness and progress."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -205,7 +205,7 @@ class WorkloadTable(Table):
     checkpoint: CheckpointTable = CheckpointTable()
     """How the workload keeps checkpoints."""
     idle: idle_table.IdleTable = idle_table.IdleTable()
-    """What is done about idle GPUs."""
+    """The rule for idle GPUs."""
     max_running: running_table.MaxRunning = ()
     """The most time that the workload, or each lease of it, runs from when it first is ready: a time, or a table."""
     windows: Annotated[tuple[window_table.WindowTable, ...], Field(max_length=32)] = ()
@@ -221,7 +221,7 @@ class WorkloadTable(Table):
         Field(min_length=1, max_length=4),
         AfterValidator(_measures),
     ] = ("warn", "restart", "move", "hold")
-    """What is done about stalled work, in this order, each after another `stalled_after` without progress."""
+    """The measures against stalled work, in this order, each after another `stalled_after` without progress."""
     guard: guard_table.GuardTable | None = None
     """The guard, which keeps the work's checkpoints in a bucket."""
     unit: Annotated[Line, Field(pattern=ONE_WORD, max_length=32, examples=["step"])] | None = None

@@ -75,9 +75,10 @@ def rounded(rate: money.UsdPerHour) -> money.UsdPerHour:
 
 
 def lowered(held: lease.Lease, headroom: float, step_share: float) -> money.UsdPerHour | None:
-    """Return a lower bid for a raised one, by `step_share` of its distance to the host's floor plus headroom, or None.
+    """Return the next lower bid of a raised one, or None if it need not fall.
 
-    That floor is from the instance's record, which never echoes our bid.
+    It falls by `step_share` of its distance to the host's floor plus headroom. That floor is from the instance's
+    record, which never echoes our bid.
     """
     if held.tenure is not tenure.Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
         return None

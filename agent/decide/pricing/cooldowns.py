@@ -12,11 +12,11 @@ from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
 from agent.domain.record.tally import Counted, Tally
 
 OFFER_TAKEN = timedelta(minutes=3)
-"""After the market says that an offer was just taken: until its listing shows that too."""
+"""After the market says that somebody else just took an offer: its listing needs this long to show it."""
 UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the quoted floor is stale, and a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
-"""How long bids on one offer that were refused as too low are counted together, and none of them is tried again."""
+"""How long bids on one offer that were refused as too low are counted together. None is sent again meanwhile."""
 UNDERBID_GROWS = 2
 """Each further refusal makes the offer's cooldown this many times longer, up to `UNDERBID_MOST`."""
 UNDERBID_MOST = timedelta(minutes=10)
@@ -43,14 +43,14 @@ OF_THE_ACCOUNT = frozenset({"missing_billing"}) | OUT_OF_CREDIT
 OF_THE_MOMENT = frozenset({"wrong_state", "not_found"})
 """Refusals that contradict the listing behind the order; soon the listing or the refusal is out of date."""
 MOMENT = timedelta(minutes=1)
-"""The cooldown of an order after the first of those, or of `OUT_OF_CREDIT`. It doubles with each further one, up to
-`HOST_FULL`."""
+"""The cooldown of an order after its first refusal of `OF_THE_MOMENT` or `OUT_OF_CREDIT`. It doubles with each further
+one, up to `HOST_FULL`."""
 UNTAKEN_KEPT = timedelta(minutes=30)
 """Refusals of orders for one lease are counted together until this long after the last one."""
 RAISE, LOWER, RESUME = "raise", "lower", "resume"
 """The kinds of orders that get cooldowns. The kind of any other order is its own name."""
 UNTAKEN_MOST = 3
-"""After so many of them, a start counts as impossible on its host."""
+"""After this many refusals, a start counts as impossible on its host."""
 STARTED_KEPT = timedelta(hours=1)
 """A confirmed start without an effect is ordered again after this long."""
 START_PATIENCE = timedelta(minutes=15)
@@ -113,7 +113,7 @@ class InForce:
         return self.cooling.get(kind, {}).get(key)
 
     def tallies_of(self, counted: Counted, of: str) -> tuple[Tally, ...]:
-        """Return the tallies of one kind for `of`, one for each place."""
+        """Return the tallies of one kind for the subject `of`, one for each place."""
         return tuple(tally for (what, whom, _), tally in self.tallies.items() if (what, whom) == (counted, of))
 
     @property

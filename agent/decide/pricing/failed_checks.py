@@ -1,10 +1,9 @@
 """Hosts that failed the check of a guard, for whatever hard reason: by their kept checks, before a rent.
 
 Invariants:
-1. A check that could not see something says nothing of it. A check is the word of whoever has the bucket's key: the
-   host itself, or another host of the workload that forges it in the first minutes of the lease.
-2. Of the checks that say something of a promise the last one decides, so a host that was repaired is found out as soon
-   as anybody's check shows it.
+1. A check without a figure proves nothing about it. A check may be forged by anybody with the bucket's key: by the host
+   itself, or by another host of the workload in the first minutes of the lease.
+2. For each promise the last check with a figure for it decides, so a repaired host counts as good after the next check.
 3. After `FORGOTTEN_AFTER` a host is tried again: it has to fail anew.
 4. A failed check of the operator's own script counts only for the text of that script: a correction ends it.
 """
@@ -25,7 +24,7 @@ FORGOTTEN_AFTER = timedelta(days=30)
 """Cards are rarely changed, and a false promise costs a failed start, so a host costs one a month. Assumed."""
 
 FailedChecks = Mapping[tuple[HostKey, GpuModel], str]
-"""What each host with a model was seen not to have, as a sentence."""
+"""How each host with a model breaks its promise, as a sentence; a host that keeps it is missing."""
 
 
 def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> FailedChecks:
@@ -47,7 +46,7 @@ def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> FailedChecks:
 
 
 def _other_card(checks: Iterable[HostCheck], model: GpuModel) -> str:
-    """Return how the last check of a host's card of a model, from old to new, contradicts the model."""
+    """Return how a host's last check contradicts the model of its card, or nothing; checks are from old to new."""
     why = ""
     for check in checks:
         if check.gpu == model and check.seen_gpu:
@@ -57,7 +56,7 @@ def _other_card(checks: Iterable[HostCheck], model: GpuModel) -> str:
 
 
 def _fewer(checks: Iterable[HostCheck], gpus: int) -> str:
-    """Return how the last check of a host that says whether it has so many GPUs, from old to new, denies it."""
+    """Return how a host's last check with a number of GPUs found fewer, or nothing; checks are from old to new."""
     why = ""
     for check in checks:
         seen = check.seen_gpus
@@ -69,9 +68,9 @@ def _fewer(checks: Iterable[HostCheck], gpus: int) -> str:
 
 
 def _defect(checks: Iterable[HostCheck], model: GpuModel, script: str) -> str:
-    """Return how the last check of a host's card of a model that says so, from old to new, found it to fail.
+    """Return how a host's last check with a verdict found its card to fail, or an empty text.
 
-    The verdict of an operator's script counts only for the same script.
+    Checks are from old to new. The verdict of an operator's script counts only for the same script.
     """
     of_host = of_script = ""
     for check in checks:

@@ -35,7 +35,7 @@ class Step:
     wanted: str
     """The requirement, in words that follow a count."""
     left: int
-    """How many offers pass this requirement and all before it."""
+    """The number of offers that pass this requirement and all before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Relaxed:
 
     code: str
     key: str
-    """The key of the configuration that holds the requirement."""
+    """The key of the configuration that sets the requirement."""
     fits: int
     cheapest: UsdPerHour
     """The lowest price among those, disk included."""
@@ -112,7 +112,7 @@ _WANTED: Mapping[str, _Wanted] = {
         _dropped(network_volume=""),
     ),
     "datacenter_unknown": _Wanted(
-        "datacenter", lambda _: "whose market tells whether they are in a data centre", _dropped(datacenter_only=False)
+        "datacenter", lambda _: "whose market shows whether they are in a data centre", _dropped(datacenter_only=False)
     ),
     "datacenter": _Wanted("datacenter", lambda _: "in a data centre", _dropped(datacenter_only=False)),
     "reliability": _Wanted(

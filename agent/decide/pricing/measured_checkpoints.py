@@ -25,7 +25,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 
 FEWEST_VOICES = 3
-"""Fewer voices decide nothing. Of three, a single lie does not set the median."""
+"""With fewer voices no figure is used. Of three, a single lie does not set the median."""
 MOST_TIMES = 4.0
 Owners = Mapping[HostKey, OwnerKey]
 UNITS = {"took_seconds": "s", "upload_seconds": "s", "restore_seconds": "s", "checkpoint_bytes": "B"}

@@ -80,7 +80,7 @@ class Bids:
 
 
 def limits(candidate: Offer, bids: Bids, expected: UsdPerHour | None) -> Sequence[useful_hour.Way]:
-    """Return the bid of what an hour is worth at most, at the expected price; none if the price is above it.
+    """Return one bid at the worth of an hour, with the expected price; none if the price is above that worth.
 
     If no price is expected, the bid waits, and is itself the highest price.
     """
@@ -98,15 +98,15 @@ def limits(candidate: Offer, bids: Bids, expected: UsdPerHour | None) -> Sequenc
 
 @dataclass(frozen=True, slots=True)
 class WaitingBids:
-    """Bids where nobody can say which bid would win, or where only one above the limit would.
+    """Bids that wait for an auction, without an expected price.
 
-    Each waits for an auction, without an expected price.
+    They are for offers whose price to win is unknown, or above the limit.
     """
 
     bids: Bids
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the bid, if one may be placed there; the ranking refuses the one that would win now."""
+        """Return the bid, if one may be placed there. The ranking refuses a bid that would win now."""
         may_bid = candidate.is_price_unknown or candidate.floor is not None
         if not may_bid or candidate.market not in self.bids.limits:
             return ()

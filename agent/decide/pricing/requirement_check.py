@@ -85,7 +85,7 @@ def _refusal_of_place(candidate: offer.Offer, wants: workload.Requirements) -> R
     if not wants.datacenter_only:
         return None
     if candidate.is_datacenter is None:
-        return Refusal("datacenter_unknown", f"{candidate.market} does not tell whether it is in a data centre")
+        return Refusal("datacenter_unknown", f"{candidate.market} does not show whether it is in a data centre")
     return None if candidate.is_datacenter else Refusal("datacenter", "is not in a data centre")
 
 

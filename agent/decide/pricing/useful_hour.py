@@ -91,10 +91,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class StayCost(msgspec.Struct, frozen=True):
-    """The cost and yield of a stay, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
-
-    `hazard` is losses per hour of the stay.
-    """
+    """The cost and yield of a stay, in dollars and hours; `hazard` is losses per hour of the stay."""
 
     gpu_dollars: float
     disk_dollars: float
@@ -290,9 +287,9 @@ def stay_cost(
 
 
 def _uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:
-    """Return the gigabytes of checkpoints that leave a host in an hour: each one whole, and none without a bucket.
+    """Return the gigabytes of checkpoints that leave a host in an hour: every checkpoint in full, 0 without a bucket.
 
-    Work that loses nothing has no interval, and nothing is known of its size.
+    Work that loses nothing has no interval, and the size of its checkpoints is unknown.
     """
     is_remote = checkpoint.place is workload.CheckpointPlace.REMOTE and checkpoint.interval > timedelta()
     return checkpoint.size_gb * _HOUR / checkpoint.interval if is_remote else 0.0

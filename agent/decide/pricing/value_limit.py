@@ -33,10 +33,10 @@ def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> 
 def settled(
     way: useful_hour.Way, stay: useful_hour.StayCost, to_win: UsdPerHour | None = None
 ) -> useful_hour.Way | None:
-    """Return a way with the limit of its stay, or as it is without a limit; None if the hour costs more than its worth.
+    """Return a way with the limit of its stay, or unchanged without a limit; None if an hour costs more than its worth.
 
-    A bid that waits was reckoned at its highest price, and the limit is all that is known. It is None too where
-    `to_win`, the price that wins, is within the limit: such a bid does not wait.
+    A waiting bid is calculated at its highest price, because no price is expected. The result is None too if `to_win`,
+    the price that wins, is within the limit: such a bid would not wait.
     """
     if way.limit is None or way.worth is None:
         return way
@@ -50,7 +50,7 @@ def settled(
 
 
 def of_lease(lease: Lease, work: Workload, worth: UsdPerHour, most: UsdPerHour, hazard: float) -> UsdPerHour:
-    """Return the limit of a lease by what is still to come: no loading and no traffic.
+    """Return the limit of a lease for its time ahead, which has no loading and no traffic.
 
     `most` is the highest price with the disk. `hazard` is losses to the market per hour.
     """

@@ -1,9 +1,9 @@
-"""The worth of an hour with too few warm slots, found from a target for their availability and what was seen so far.
+"""The worth of an hour with too few warm slots, from a target for their availability and the record so far.
 
 A service that must be warm for a share of the time pays least if each hour short has the same price at all times, the
-Lagrange multiplier of the target. Nobody knows that price beforehand. So it begins at one that is in proportion to the
-allowance, rises while the time short outruns the allowance, and falls while it stays below: dual ascent, with the
-price as the exponential of the sum. The sum is bounded, so that a calm month buys no bad week, and a bad week is
+Lagrange multiplier of the target. Nobody knows that price beforehand. So it begins at a price that follows from the
+allowed time short. It rises while more time is short than allowed, and falls while less is: dual ascent, with the price
+as the exponential of the sum. The sum is bounded, so that a calm month does not allow a bad week, and a bad week is
 forgotten.
 
 Theory: Everett, Generalized Lagrange Multiplier Method, Operations Research 11(3), 1963; online dual ascent: Neely,
@@ -27,10 +27,10 @@ _DAY = 24 * 3600 * MICROS
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How the worth follows from the record.
+    """The constants by which the worth follows from the record.
 
-    Without a record the worth is `first` over the allowance, which is one less the target. The time short that a day
-    allows changes the logarithm of the worth by `gain`. It changes by at most `most` in all.
+    Without a record the worth is `first` divided by the allowance, which is 1 - target. As much time short as a day
+    allows changes the logarithm of the worth by `gain`; all changes together are at most `most`.
     """
 
     first: float = 0.12
@@ -46,7 +46,7 @@ worth by e, and it stays within a factor of twenty."""
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """The worth of an hour short for a target, in hours of all slots on demand, and what was achieved so far.
+    """The worth of an hour short for a target, in hours of all slots on demand, and the availability so far.
 
     `availability` is None before the first record; `wanted_hours` are the hours behind it.
     """
@@ -58,14 +58,14 @@ class Dial:
 
     @property
     def sentence(self) -> str:
-        """The target and what was achieved."""
+        """The target and the availability so far, in words."""
         if self.availability is None:
             return f"a target of {self.target:.4g} warm, nothing recorded yet"
         return f"a target of {self.target:.4g} warm, {self.availability:.4f} achieved in {self.wanted_hours:.0f} h"
 
 
 def of(target: float, seen: WarmTime | None, law: Law = LAW) -> Dial:
-    """Return the dial for a target above 0 and below 1, after what was seen."""
+    """Return the dial for a target above 0 and below 1, after a record."""
     if seen is None:
         return Dial(target, worth(target, (), law))
     return Dial(target, worth(target, seen.stretches, law), seen.availability, seen.wanted_hours)

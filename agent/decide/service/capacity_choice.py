@@ -92,7 +92,7 @@ def choose(places: Sequence[Place], terms: Terms) -> Choice:
 
 
 def cover(missing: int, terms: Terms) -> int:
-    """Return the slots to run on demand while `missing` slots cannot run elsewhere: all, or none if too expensive."""
+    """Return how many of `missing` slots, which cannot run elsewhere, run on demand: all, or none if too expensive."""
     return missing if missing * terms.on_demand_price <= terms.short_worth * (1 + _TIE) else 0
 
 

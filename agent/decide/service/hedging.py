@@ -3,7 +3,7 @@
 Invariants:
 1. A slot that moves counts only at its new place.
 2. A share always leaves room for one slot. A task of an array that is held for a person, with its lease stopped, takes
-   no other's room: as few are live as may be at once, however many are held.
+   no room: many tasks may be held while only a few may run at once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -68,7 +68,7 @@ class Spread:
 
 
 def _placed(view: View) -> Iterator[Lease]:
-    """Yield the leases that have a place: those that nobody releases, but for stopped ones of an array's held slots."""
+    """Yield the leases that take a place: not those being released, nor stopped ones of an array's held slots."""
     decided = {seen.slot for seen in view.slots}
     for lease in view.leases:
         is_held = view.workload.array is not None and lease.is_down and lease.slot not in decided

@@ -27,20 +27,19 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class ServiceParams:
-    """A strategy's numbers: worth of an hour with too few slots, in hours of all on demand; spare slots; cold start.
-
-    A place that is not held yet counts as more expensive by the share `least_gain`: a start that saves a cent is not
-    worth it.
-    """
+    """The numbers of a strategy for services."""
 
     short_worth: float
+    """What an hour with too few warm slots is worth, in hours of all slots on demand."""
     spare_slots: int
     cold_start: timedelta
+    """The time from a rent until the slot is warm."""
     least_gain: float
+    """The share by which a place that is not held yet counts as more expensive, since a start must save more."""
     value: UsdPerHour | None = None
     """What an hour of one slot is worth: an hour with too few costs the value of all slots instead of `short_worth`."""
     target: float = 0.0
-    """The share of the time with enough warm slots; its dial replaces both, if it is above 0."""
+    """The share of the time with enough warm slots. If it is above 0, its dial replaces `short_worth` and `value`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,9 @@ class _Spot:
 class ServiceChoice:
     """The choice for a view, less the slots that it has: the `spots` and the number `on_demand` to rent.
 
-    `lacking` is the number of slots to add, `surplus` the number of slots too many, `running` the number of useful
-    slots of the choice. `dial` is that of a target.
+    `needed` is the number of warm slots. `standing` has the ids of leases that are part of the `choice`. `lacking` is
+    the number of slots to add, `surplus` the number of slots too many, `running` the number of useful slots of the
+    choice. `dial` is the dial of a target, None without one.
     """
 
     needed: int

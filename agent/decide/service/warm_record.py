@@ -1,9 +1,9 @@
 """How long a service had enough warm slots: observed at every look, and kept in stretches of some hours.
 
 Invariants:
-1. The time between two looks counts with the state of the later one, which is how the market is seen to have been. A
-   state that is not recorded again at each look lasts until one poll before the look that shows another.
-2. Time without a look is unknown: only the last poll of it counts.
+1. The time between two looks counts with the state at the later look. A state that is not recorded at each look counts
+   until one poll before the look that shows another state.
+2. Time without a look is unknown: only its last poll counts.
 3. Time in which no slot is wanted does not count, nor does the time before enough slots are warm for the first time.
 """
 
@@ -57,7 +57,7 @@ def watched(known: Mapping[str, WarmTime], fleet: Fleet, needed: NeededSlots) ->
 
 
 def news(before: Mapping[str, WarmTime], after: Mapping[str, WarmTime]) -> tuple[WarmTime, ...]:
-    """Return the records that a look changed."""
+    """Return the records that a look changed, those of `after` that are not the same object in `before`."""
     return tuple(each for name, each in after.items() if before.get(name) is not each)
 
 

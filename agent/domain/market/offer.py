@@ -58,7 +58,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """Whether nobody can say which bid would win, so that `floor` is None: a bid there waits without an expected
     price."""
     is_datacenter: bool | None = None
-    """Whether the host is in a data centre; None if the market does not tell."""
+    """Whether the host is in a data centre; None if the market does not show it."""
     is_price_taken: bool = False
     """Whether its interruptible price is taken as listed: `floor` is then the price, and no higher bid wins more."""
     opens_ports: bool = True

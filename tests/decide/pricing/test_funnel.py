@@ -101,7 +101,7 @@ def test_a_market_that_does_not_tell_of_data_centres_is_named_as_such() -> None:
     elsewhere = [builders.offer(n, is_datacenter=False) for n in range(5, 7)]
     found = made(*silent, *elsewhere, builders.offer(9), work=work)
     assert found.sentence.startswith(
-        "of 6 offers sampled at 11:48 UTC, 3 whose market tells whether they are in a data centre, 1 in a data centre"
+        "of 6 offers sampled at 11:48 UTC, 3 whose market shows whether they are in a data centre, 1 in a data centre"
     )
     relaxed = funnel.relaxed(sampled(*silent), work, requirement_check.Unavailable())
     assert relaxed is not None

@@ -31,9 +31,10 @@ def per_hour(stay: StayCost, worth: UsdPerHour, fastest: float) -> float:
 
 
 def speed(stay: StayCost, fastest: float) -> float:
-    """Return the work of an hour of a stay, as a share of the workload's fastest model; by its measured speed without.
+    """Return the work of an hour of a stay, as a share of an hour on the workload's fastest model.
 
-    `fastest` is the usual DLPerf of that model, 0 with fewer than two. A host above it does more than a whole hour.
+    `fastest` is the usual DLPerf of that model. It is 0 for a workload with fewer than two models: then the share is
+    the stay's measured speed. A host above `fastest` does more than an hour's work.
     """
     return stay.dlperf / fastest if fastest > 0 else stay.speed
 
@@ -45,7 +46,7 @@ def time(stay: StayCost) -> float:
 
 
 def paid(stay: StayCost) -> float:
-    """Return the dollars that a stay pays: an idle hour costs nothing but its time."""
+    """Return the dollars that a stay pays. An idle hour costs time, and no dollars here."""
     return stay.dollars - stay.idle_dollars
 
 

@@ -39,9 +39,9 @@ class Step:
 
 
 def of_ways(ways: Iterable[Way], value: UsdPerHour | None) -> tuple[Step, ...]:
-    """Return the frontier of these ways, without the empty slot; `value` says which step is set.
+    """Return the frontier of these ways, without the empty slot; the step that is best at `value` is set.
 
-    Without a value the first step is: the cheapest useful hour.
+    Without a value the first step is set: the cheapest useful hour.
     """
     steps = list(_hull(sorted(ways, key=lambda way: (way.hours, way.dollars, way.name))))
     worth = None if value is None else value.dollars
@@ -65,7 +65,7 @@ def _hull(ways: Sequence[Way]) -> Iterator[tuple[Way, float]]:
 
 
 def of_candidates(candidates: Iterable[Candidate], value: UsdPerHour | None, fastest: float) -> tuple[Step, ...]:
-    """Return the frontier of what can be rented now, by a day of stays like the first one."""
+    """Return the frontier of these candidates, each for a day of stays like its first one."""
     return of_ways((_way(each, fastest) for each in candidates), value)
 
 

@@ -24,7 +24,8 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Workload
 
 CHEAPEST = 3
-"""The number of lowest asks that make the price: the lowest alone is often a slip. `gpubid estimate` takes as many."""
+"""The number of lowest asks that make the price: a single lowest ask is often a mistake of its host. `gpubid estimate`
+takes as many."""
 
 
 def resolved(fleet: Fleet) -> Fleet:
@@ -35,7 +36,7 @@ def resolved(fleet: Fleet) -> Fleet:
 
 
 def share(number: float | Auto, work: Workload, unvalued: float) -> float:
-    """Return a strategy's share of an hour's worth; "auto" is all of it, or `unvalued` while nobody states a value."""
+    """Return a strategy's share of an hour's worth; "auto" is all of it, or `unvalued` for work without a value."""
     if number != AUTO:
         return number
     return unvalued if work.value_per_hour is None else 1.0
