@@ -58,10 +58,45 @@ def test_the_generated_pages_are_current() -> None:
 
 def test_every_bench_of_the_handbook_was_measured_as_it_stands() -> None:
     results = _script("results")
-    kept = {file.stem: json.loads(file.read_text())["command"] for file in results.MEASURED.iterdir()}
-    assert kept == {name: bench["command"] for name, bench in results.benches().items()}, (
-        "run `make measure BENCH=NAME`"
-    )
+    commands = {name: results.parts(name) for name in results.benches()}
+    kept = {file: json.loads(file.read_text())["command"] for file in results.MEASURED.rglob("*.json")}
+    now = {file: command for each in commands.values() for file, command in each.items()}
+    assert kept == {file: now.get(file) for file in kept}, "run `make measure BENCH=NAME`"
+    assert [name for name, files in commands.items() if not kept.keys() & files.keys()] == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout: a part has no commit")
+def test_a_part_of_a_bench_is_measured_once_on_the_same_program(tmp_path: Path) -> None:
+    results, name = _script("results"), "parted"
+    command = "gpubid lab bench --problem bids --climates calm,blackout --seeds 1 --hours 0.1 --strategies on_demand"
+    results.benches = lambda: {name: {"command": command, "each": "--climates"}}
+    results.MEASURED = tmp_path
+    results.measure(name, tmp_path)
+    calm, blackout = (tmp_path / name / f"{climate}.json" for climate in ("calm", "blackout"))
+    assert [json.loads(file.read_text())["printed"]["climate"] for file in (calm, blackout)] == ["calm", "blackout"]
+    calm.unlink()
+    written = blackout.stat().st_mtime_ns
+    results.measure(name, tmp_path)
+    assert calm.exists()
+    assert blackout.stat().st_mtime_ns == written
+    blackout.write_text(json.dumps(json.loads(blackout.read_text()) | {"command": "another"}))
+    results.measure(name, tmp_path)
+    assert json.loads(blackout.read_text())["command"] == command.replace("calm,blackout", "blackout")
+
+
+def test_the_figures_of_several_tables_are_in_one_with_their_intervals() -> None:
+    results = _script("results")
+
+    def table(value: str) -> dict[str, Any]:
+        ours = {"strategy": "patient", "fitted_on": [], "figures": {"useful h": 20.0, "starts": 2.0}}
+        gaps = {"useful h": {"difference": 1.0, "ci95": [0.5, 1.5]}}
+        rule = ours | {"strategy": "on_demand", "fitted_on": ["3 of these seeds"], "figure_differences": gaps}
+        return {"baseline": "patient", "value": value, "strategies": [ours, rule]}
+
+    rows = results.figure_rows([table("0.5"), table("1")], ["useful h", "starts"], ["value"])
+    assert rows[0] == ["value", "strategy", "useful h", "less patient, 95 %", "starts"]
+    assert rows[2] == ["0.5", "on_demand *", "20", "+1.00 [+0.50, +1.50]", "2"]
+    assert [row[:2] for row in rows[3:]] == [["1", "patient"], ["1", "on_demand *"]]
 
 
 def test_an_unknown_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
