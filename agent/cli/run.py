@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from agent.ledger.storage_port import Storage
     from agent.systemd import Notifier
 
+NOT_STARTED = "not started"
+
 
 def run(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
@@ -41,7 +43,6 @@ def run(
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
     from agent.telemetry import logging
-    from agent.web.web_server import ListenError
 
     if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
@@ -56,7 +57,7 @@ def run(
         structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.fix)
     try:
         asyncio.run(_run_until_signal(settings, tuned, config, is_dry=dry_run))
-    except (CredentialError, ListenError) as error:
+    except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
         exits.refused(error)
@@ -112,6 +113,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     from agent.app import App
     from agent.simulator import climate_files
     from agent.telemetry import metric_families, metrics
+    from agent.web.web_server import ListenError
 
     registry = metric_families.registry()
     figures = metrics.Metrics(
@@ -139,10 +141,14 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             webhook_secret=_named(config.listen.webhook_credential),
             token=_named(config.listen.credential),
         )
+        end = "stopped"
         try:
             await daemon.Daemon(app, parts).run()
+        except ListenError as error:
+            end = NOT_STARTED
+            exits.stop(exits.BAD_INPUT, [str(error)])
         finally:
-            _print_billing(app)
+            _print_billing(app, end)
             await app.close()
     return True
 
@@ -165,18 +171,22 @@ def _named(name: str) -> "Callable[[], str] | None":
     return lambda: session.named(name)
 
 
-def _print_billing(app: "App") -> None:
-    """Print the leases that still bill, because stopping the daemon never releases a lease."""
+def _print_billing(app: "App", end: str) -> None:
+    """Print the leases that still bill, because stopping the daemon never releases a lease.
+
+    A daemon that was not started says nothing of a fleet without leases: it has read no market.
+    """
     from agent.domain.work import sign_of_life
 
     leases, rate = app.billing()
     for intent in app.doubts():
         _print_line(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")
     if not leases:
-        _print_line("stopped; no lease is open")
+        if end != NOT_STARTED:
+            _print_line(f"{end}; no lease is open")
         return
     most = f", up to {app.most_rate()} once all of them run" if app.most_rate() > rate else ""
-    _print_line(f"stopped; {len(leases)} lease(s) go on billing {rate}{most}:")
+    _print_line(f"{end}; {len(leases)} lease(s) go on billing {rate}{most}:")
     for lease in leases:
         _print_line(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
     for slot, at, ending in app.signs.fires():

@@ -84,6 +84,18 @@ async def test_a_taken_port(place: Path) -> None:
     assert ran.code == 2
     assert f"cannot listen on 127.0.0.1:{port} (" in ran.err
     assert ran.err.rstrip().endswith("change listen in [web]")
+    assert "stopped" not in ran.out, "a daemon that was not started stops nothing"
+
+
+async def test_a_taken_port_and_a_lease_that_bills(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, daemon):
+        await until(market.billing, "a rent")
+        await daemon.stop()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            configured(tmp_path, "127.0.0.1:0", f"127.0.0.1:{port}")
+            ran = await gpubid(tmp_path, "run")
+    assert (ran.code, "not started; 1 lease(s) go on billing" in ran.out) == (2, True), ran.out
 
 
 async def test_a_ledger_whose_socket_would_have_too_long_a_name(place: Path) -> None:
