@@ -107,6 +107,13 @@ def no_workload(workload: str, names: Sequence[str]) -> str:
     return f"there is no workload {workload!r}; known: {', '.join(names)}{hint}"
 
 
+def no_slot(workload: str, slots: int, place: str) -> str:
+    """Return the message for an unknown slot `place` of a known workload with that many slots."""
+    last = f" to {workload}/{slots - 1}" if slots > 1 else ""
+    known = f"write {workload}/0{last}, or {workload} for all" if slots else "it has no slots"
+    return f"workload {workload!r} has no slot {place!r}; {known}"
+
+
 def no_kind(option: str, kind: str, known: Iterable[str]) -> str:
     """Return the message for a kind of events that the ledger does not have."""
     return f"{option}: the ledger has no events of kind {kind!r}; {nearest(kind, known)}"

@@ -63,11 +63,17 @@ async def test_slots_are_taken_and_slips_are_named(tmp_path: Path) -> None:
         assert [[row["workload"] for row in each["shadows"]] for each in shadows] == [["train"], ["train"]]
         for words, says in (
             (("ledger", "events", "--workload", "trian"), "did you mean train?"),
-            (("ledger", "events", "--workload", "train/7"), "there is no workload 'train/7'"),
+            (
+                ("ledger", "events", "--workload", "train/7"),
+                "workload 'train' has no slot 'train/7'; write train/0 to train/1, or train for all",
+            ),
             (("ledger", "events", "--kind", "lease.interupted"), "did you mean lease.interrupted?"),
             (("ledger", "events", "--kind", "lease.opened", "--kind", "x"), "no events of kind 'x'"),
             (("shadow", "trian"), "did you mean train?"),
-            (("shadow", "train/7"), "there is no workload 'train/7'"),
+            (
+                ("shadow", "train/7"),
+                "workload 'train' has no slot 'train/7'; write train/0 to train/1, or train for all",
+            ),
         ):
             ran = await gpubid(tmp_path, *words)
             assert (ran.code, ran.out) == (2, ""), words

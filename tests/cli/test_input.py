@@ -29,7 +29,7 @@ BAD: list[tuple[str, int, str]] = [
     ("strategy show own", 2, "write the path of an own file, such as strategies/bold.toml, or name its folder in"),
     ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
     ("explain nope", 2, "there is no workload 'nope'; known: train"),
-    ("explain train/9", 2, "there is no workload 'train/9'; known: train"),
+    ("explain train/9", 2, "workload 'train' has no slot 'train/9'; write train/0, or train for all"),
     (
         "plan",
         1,

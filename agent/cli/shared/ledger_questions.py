@@ -42,11 +42,16 @@ def ask(
 
 
 def name_of(config: "Config", text: str) -> str:
-    """Return the workload of a NAME or a NAME/SLOT, or end with the known workloads."""
+    """Return the workload of a NAME or a NAME/SLOT, or end with the known slots or workloads."""
+    from agent.config import problems
+
     places = {str(place): work.name for work in config.workloads for place in work.places}
-    names = [work.name for work in config.workloads]
+    slots = {work.name: len(work.places) for work in config.workloads}
+    name = text.rpartition("/")[0]
+    if text not in places and text not in slots and name in slots:
+        exits.stop(exits.BAD_INPUT, [problems.no_slot(name, slots[name], text)])
     if text not in places:
-        refuse_unknown(text, names)
+        refuse_unknown(text, list(slots))
     return places.get(text, text)
 
 
