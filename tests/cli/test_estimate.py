@@ -81,6 +81,9 @@ def test_no_price_from_elsewhere_is_shown_without_its_date_and_source() -> None:
     assert "published comparison of cloud GPU prices, April 2025" in shown
     assert "2025 comparison table, not checked" in shown
     assert "not estimated: market, ondemand: no on-demand price is known" in shown
+    assert shown.count("not estimated: market, deadline, hedged, patient: no floor is known") == 1, (
+        "one reason, one line"
+    )
 
 
 def test_a_reservation_of_unknown_term_is_named_and_never_counts_as_on_demand() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent.config.job_table import JobTable
     from agent.config.problems import Problem
     from agent.decide.estimate.job import Reruns
+    from agent.decide.estimate.market_options import Missing
     from agent.decide.estimate.option import Estimate
     from agent.decide.pricing.measured_checkpoints import Measured
     from agent.observe.estimate_inputs import Found
@@ -301,9 +302,21 @@ def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
         session.say(f"dollars per {table.unit} are not known: give --units, their number in {table.hours:g} h of work")
     steps = [value_frontier.as_json(step) for step in one.frontier]
     frontier.say(steps, is_valued=table.value is not None or table.value_per_hour is not None)
-    for missing in one.missing:
-        session.say(f"not estimated: {missing.name}: {missing.sentence}")
+    for sentence, names in _by_sentence(one.missing).items():
+        session.say(f"not estimated: {names}: {sentence}")
     _say_checkpoints(one.options)
+
+
+def _by_sentence(options: "Iterable[Missing]") -> dict[str, str]:
+    """Return the names of the options that cannot be estimated, by the reason; one market's share its name."""
+    strategies: dict[tuple[str, str], list[str]] = {}
+    for option in options:
+        market, _, strategy = option.name.partition(", ")
+        strategies.setdefault((option.sentence, market), []).append(strategy)
+    names: dict[str, list[str]] = {}
+    for (sentence, market), of_market in strategies.items():
+        names.setdefault(sentence, []).append(", ".join(filter(None, (market, *of_market))))
+    return {sentence: "; ".join(each) for sentence, each in names.items()}
 
 
 def _measured_notes(measured: "Mapping[str, Measured]") -> list[str]:
