@@ -5,7 +5,7 @@ the daemon's next cycle tries again. Without a daemon nobody tries again, and th
 """
 
 import asyncio
-import getpass
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +83,7 @@ def _merged(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def who() -> str:
     """Return the giver of an order, as the ledger records it."""
-    return f"user {getpass.getuser()}"
+    return f"uid {os.getuid()}"
 
 
 async def _given(
