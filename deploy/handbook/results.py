@@ -85,10 +85,10 @@ def _run(file: Path, command: str, traces: Path) -> None:
     if "--traces" in arguments:
         place = arguments.index("--traces") + 1
         arguments[place] = str(traces / arguments[place])
-    began = datetime.now(UTC)
+    began, commit = datetime.now(UTC), _git("rev-parse", "--short=8", "HEAD").strip()
     gpubid = Path(sys.executable).with_name("gpubid")
     done = subprocess.run((gpubid, *arguments, "--json"), stdout=subprocess.PIPE, check=True)
-    kept = {"command": command, "date": f"{began:%Y-%m-%d}", "commit": _git("rev-parse", "--short=8", "HEAD").strip()}
+    kept = {"command": command, "date": f"{began:%Y-%m-%d}", "commit": commit}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({**kept, "printed": json.loads(done.stdout)}, indent=1) + "\n")
 

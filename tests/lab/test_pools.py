@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.deadline import multi_pool_dp
 from agent.domain.market.tenure import Tenure
 from agent.lab.jobs import offline_optimum, pool_place, tick_engine, uniform_progress
 from agent.lab.jobs.job_terms import HOUR, Course, JobCase, Terms, Window
-from agent.lab.pools import pools_problem
+from agent.lab.pools import own_kernel, pools_problem
 
 RULES = sorted(pools_problem.POLICIES)
 
@@ -105,3 +106,19 @@ def test_no_rule_sees_the_future(here: JobCase, known: int, seed: int) -> None:
             tick_engine.play(each, pools_problem.POLICIES[name](each.terms, 50.0)) for each in (here, other)
         )
         assert lived.choices[:known] == again.choices[:known], name
+
+
+def test_a_bench_builds_no_table_of_ours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, built = multi_pool_dp._tables, []
+    build = tables._build
+
+    def counted(key: multi_pool_dp.TableKey) -> multi_pool_dp.Table:
+        built.append(key)
+        return build(key)
+
+    tables.clear()
+    monkeypatch.setattr(tables, "_build", counted)
+    monkeypatch.setattr(tables, "most_bytes", 1)
+    here = case(([1, 0] * 20, [0, 1] * 20, [1, 1, 0, 0] * 10), work=12.0, deadline=24.0)
+    tick_engine.play(here, own_kernel.policy(here.terms))
+    assert len(built) == len(set(built)) > 1

@@ -11,6 +11,7 @@ from agent.lab.deadline import learning_rule
 from agent.lab.deadline.one_pool import OnePool
 from agent.lab.jobs.job_terms import HOUR, Terms
 from agent.lab.jobs.tick_engine import NOTHING, Choice, Policy, Sight
+from agent.lab.pools import table_room
 
 
 def policy(
@@ -22,6 +23,7 @@ def policy(
     """Return the kernel for a job: `alone` are the first hazards of one pool, `known` the regimes of several."""
     if len(terms.pools) == 1:
         return OnePool(learning_rule.rule(alone))
+    table_room.take()
     return Wander(terms, known, numbers)
 
 
