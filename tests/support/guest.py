@@ -1,13 +1,15 @@
 """Debian booted in a container: a real systemd, apt and Prometheus, thrown away at the end.
 
 Debootstrap makes the base once, outside the project (GPUBID_GUESTS, by default /var/cache/gpubid-guests). Each guest
-writes into memory above it. A guest has its own loopback and no other network.
+writes into memory above it. A guest has its own loopback and no other network, unless it is wired to other guests.
 """
 
 import contextlib
+import itertools
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -29,6 +31,9 @@ PACKAGES = (
 )
 BASES = Path(os.environ.get("GPUBID_GUESTS", "/var/cache/gpubid-guests"))
 BOOT_SECONDS, COMMAND_SECONDS, BASE_SECONDS = 90.0, 180.0, 900.0
+NETWORK = "10.77.0"
+"""Of guests that are wired: the first is `NETWORK.1`, and so on."""
+_numbers = itertools.count(1)
 ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
 
@@ -38,6 +43,26 @@ class Guest:
     def __init__(self, leader: int) -> None:
         """Enter it by the process id of its first process."""
         self._leader = leader
+
+    def wire(self, *others: "Guest") -> None:
+        """Plug this guest, as `NETWORK.1`, and others, as `NETWORK.2` and so on, into a switch of this one."""
+        self._link("link add wire type bridge", f"addr add {NETWORK}.1/24 dev wire", "link set wire up")
+        for number, other in enumerate(others, 2):
+            port = f"port{number}"
+            self._link(
+                f"link add {port} type veth peer name wire netns {other._leader}", f"link set {port} master wire up"
+            )
+            other._link(f"addr add {NETWORK}.{number}/24 dev wire", "link set wire up")
+
+    def lose_power(self) -> None:
+        """End a wired guest as a machine that loses its power: no other one hears a word of it."""
+        self._link("link set wire down")
+        os.kill(self._leader, signal.SIGKILL)
+
+    def _link(self, *orders: str) -> None:
+        for order in orders:
+            enter = ["nsenter", "--target", str(self._leader), "--net", "ip"]
+            subprocess.run([*enter, *order.split()], check=True, timeout=COMMAND_SECONDS)
 
     def run(self, command: str, *, given: str = "", user: str = "") -> "subprocess.CompletedProcess[str]":
         """Run a shell command to its end."""
@@ -81,17 +106,21 @@ class Guest:
         self.out(f"mkdir -p {Path(path).parent} && cat > {path} && chmod {mode} {path}", given=text)
 
 
-def base() -> Path:
-    """Return the folder of the base, and make it if there is none. Skip, with the reason, if no guest can be booted."""
+def base(*more: str) -> Path:
+    """Return the folder of the base with more packages, and make it if there is none.
+
+    Skip, with the reason, if no guest can be booted.
+    """
     missing = [tool for tool in ("debootstrap", "systemd-nspawn", "nsenter") if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing:
         unbootable(f"{', '.join(missing) or 'root'} is missing (Debian packages debootstrap, systemd-container)")
-    made = BASES / "-".join((RELEASE, *PACKAGES))
+    packages = (*PACKAGES, *more)
+    made = BASES / "-".join((RELEASE, *packages))
     if not made.is_dir():
         draft = BASES / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         BASES.mkdir(parents=True, exist_ok=True)
-        order = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(draft)]
+        order = ["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", RELEASE, str(draft)]
         ran = subprocess.run(order, capture_output=True, text=True, check=False, timeout=BASE_SECONDS)
         if ran.returncode != 0:
             unbootable(f"debootstrap failed: {ran.stdout[-500:]}")
@@ -108,10 +137,10 @@ def unbootable(why: str) -> None:
 
 
 @contextlib.contextmanager
-def booted(packages: Path) -> Iterator[Guest]:
-    """Boot a guest that sees a folder at /mnt."""
-    order = ["systemd-nspawn", "--quiet", f"--directory={base()}", "--volatile=overlay", "--boot", "--register=no"]
-    order += ["--keep-unit", "--private-network", "--console=pipe", f"--machine=gpubid-{os.getpid()}"]
+def booted(packages: Path, *more: str) -> Iterator[Guest]:
+    """Boot a guest that has more of Debian's packages, and sees a folder at /mnt."""
+    order = ["systemd-nspawn", "--quiet", f"--directory={base(*more)}", "--volatile=overlay", "--boot", "--register=no"]
+    order += ["--keep-unit", "--private-network", "--console=pipe", f"--machine=gpubid-{os.getpid()}-{next(_numbers)}"]
     order += [f"--bind-ro={packages}:/mnt"]
     container = subprocess.Popen(
         order, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
