@@ -121,7 +121,7 @@ async def test_an_order_names_lease_and_dollars_and_waits_for_a_yes(tmp_path: Pa
         await pilot.press("x")
         rate = f"${lease.billing_rate.dollars:.4f}"
         told = (lease.lease_id, f"{rate}/h, release", f"{rate} an hour now, $0.0000 an hour after it")
-        await seen(pilot, "Give this order?", *told)
+        asked = await seen(pilot, "Give this order?", "It is ended for good, with its disk and all files", *told)
         await pilot.press("n")
         declined = await seen(pilot, "not given: release train/0")
         kept = page.world.lease().state
@@ -130,6 +130,7 @@ async def test_an_order_names_lease_and_dollars_and_waits_for_a_yes(tmp_path: Pa
         await pilot.press("y")
         await seen(pilot, "train/0 release confirmed")
         known = page.world.app.ledger.recollection(page.world.clock.now()).leases
+    assert asked.count("release slot:train/0") == 1
     assert "release confirmed" not in declined
     assert kept is LeaseState.RUNNING
     assert [each.state for each in known if each.lease_id == lease.lease_id] in ([], [LeaseState.RELEASING])
@@ -210,17 +211,19 @@ async def test_a_kill_of_everything_is_an_alert_until_it_is_lifted(tmp_path: Pat
     async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
         await seen(pilot, "train/0")
         await pilot.press("K")
-        await seen(pilot, "Give this order?", "kill fleet:all")
+        await seen(
+            pilot, "Give this order?", "kill all", "Every lease is ended for good, with its disk and all files on it"
+        )
         await pilot.press("y")
         await seen(pilot, "all spending is stopped")
         await changed(page)
         alerted = await seen(pilot, "! daemon: a kill is in force")
         await pilot.press("L")
-        lifting = await seen(pilot, "Give this order?", "end the kill: the daemon may rent again")
+        lifting = await seen(pilot, "Give this order?", "lift the kill", "The daemon may rent again")
         await pilot.press("y")
         await seen(pilot, "the stop of all spending is lifted")
     assert alerted.splitlines()[1].startswith("! daemon: a kill is in force")
-    assert "release every lease" not in lifting
+    assert "ended for good" not in lifting
 
 
 async def test_text_of_a_market_is_shown_and_never_markup(tmp_path: Path) -> None:

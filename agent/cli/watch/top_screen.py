@@ -225,11 +225,11 @@ class Top(App[None]):
         except Refused as error:
             self._say(str(error))
             return
-        question = top_text.question(order.verb, order.target, preview)
+        question = top_text.question(order, preview)
         if not await self.push_screen_wait(Confirm(f"{why}\n{question}" if why else question)):
-            self._say(f"not given: {order.verb} {order.target}")
+            self._say(f"not given: {top_text.words(order)}")
             return
-        self._say(f"{order.verb} {order.target} ...")
+        self._say(f"{top_text.words(order)} ...")
         agreed = replace(order, leases=order_text.named(preview))
         # Another question must not end the wait for this answer.
         self.run_worker(self._give(agreed), group="answer", exit_on_error=False)

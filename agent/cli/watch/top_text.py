@@ -5,8 +5,11 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from agent.act.orders import order_meanings
 from agent.cli.shared import order_text
 from agent.cli.watch import fleet_watch, top_rows
+from agent.domain.record.hold import Word
+from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -115,11 +118,20 @@ def event(row: Mapping[str, Any]) -> str:
     return plain(" ".join(part for part in parts if part))
 
 
-def question(verb: str, target: str, preview: Mapping[str, Any]) -> str:
-    """Return the effect of an order: its leases with dollars an hour now and after it."""
-    rows = preview["leases"]
-    first = plain(f"{verb} {target}: {preview['sentence']}")
-    return "\n".join([first, *order_text.leases(rows, preview["in_doubt"]), order_text.total(rows)])
+def words(order: Order) -> str:
+    """Return an order as a person names it."""
+    if order.is_of_everything:
+        return "kill all" if order.verb == Word.KILL else "lift the kill"
+    return f"{order.verb} {order.target}"
+
+
+def question(order: Order, preview: Mapping[str, Any]) -> str:
+    """Return the meaning of an order, and its leases with dollars an hour now and after it."""
+    rows, sentence = preview["leases"], preview["sentence"]
+    is_named = order.is_of_everything or order.target in sentence
+    first = words(order) if order.is_of_everything else sentence if is_named else f"{words(order)}: {sentence}"
+    lines = [first, order_meanings.meaning(order), *order_text.leases(rows, preview["in_doubt"])]
+    return "\n".join([*map(plain, lines), order_text.total(rows)])
 
 
 def sparkline(values: Sequence[float | None], width: int = TREND) -> str:

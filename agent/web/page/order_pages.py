@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from agent.act.orders import operator_orders, order_preview
+from agent.act.orders import operator_orders, order_meanings, order_preview
 from agent.act.orders.operator_orders import Grounds
 from agent.act.orders.order_error import OrderError
 from agent.domain.record.hold import Word
@@ -24,19 +24,6 @@ from agent.web.page.frame import Frame
 from agent.web.page.visitors import Visitors
 from agent.web.request_checks import bounded_body
 
-MEANINGS = {
-    "drain": "Nothing new is rented for it; its leases continue until they are lost or released.",
-    "pause": "It is stopped until you resume it. Its disk still bills.",
-    "resume": "Your pause, drain or hold of it ends.",
-    "release": "It is ended for good, with its disk and all files on it.",
-    "lock": "It is not rented until you unlock it; leases that run there continue.",
-    "unlock": "It may be used again at once.",
-}
-KILL_MEANINGS = {
-    False: "Every lease is ended for good, with its disk and all files on it. Nothing is rented until you run "
-    "`gpubid kill --lift`.",
-    True: "Every lease is stopped. Its disk still bills. Nothing is rented until you run `gpubid kill --lift`.",
-}
 NO_SUCH_ORDER = "There is no such order on this page."
 
 
@@ -72,7 +59,7 @@ class OrderPages:
         values: dict[str, Any] = {
             "order": order,
             "name": "everything" if order.is_of_everything else order.target,
-            "meaning": KILL_MEANINGS[order.keep_disks] if order.is_of_everything else MEANINGS[order.verb],
+            "meaning": order_meanings.meaning(order),
             "leases": rows,
             "named": ",".join(order_preview.named(preview)),
             "in_doubt": preview["in_doubt"],
@@ -125,7 +112,7 @@ def _order_of(asked: Mapping[str, str]) -> Order | None:
     order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=asked.get("keep_disks") == "true")
     if order.is_of_everything:
         return order if order.verb == Word.KILL else None
-    return Order(order.verb, order.target) if order.verb in MEANINGS else None
+    return Order(order.verb, order.target) if order.verb in order_meanings.MEANINGS else None
 
 
 def _agreed(order: Order, form: Mapping[str, str]) -> Order:
