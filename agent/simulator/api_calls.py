@@ -1,4 +1,4 @@
-"""A call and a reply of a vendor's API as values, and what faults and field lies make of them."""
+"""A call and a reply of a vendor's API as values, and their changes by faults and field lies."""
 
 import dataclasses
 import email.utils
@@ -32,7 +32,7 @@ class Call:
 
     @classmethod
     def of(cls, asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Self:
-        """Return what was asked at an instant of the market."""
+        """Return the call of a request at an instant of the market."""
         body, is_broken = http_wire.decoded(asked.body)
         return cls(asked.method, path, asked.query, asked.headers, body, is_broken, asked.key, now, struck)
 

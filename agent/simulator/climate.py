@@ -84,14 +84,14 @@ class Climate:
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
     def table(self, kind: type[_T]) -> _T:
-        """Return what it sets of one market, by the type of the market's table; the defaults if it sets nothing."""
+        """Return the table of one market, by the table's type; without one, the table's defaults."""
         for table in self.tables:
             if isinstance(table, kind):
                 return table
         return kind()
 
     def having(self, *tables: object) -> "Climate":
-        """Return it with other tables of single markets."""
+        """Return the climate with other tables of single markets."""
         kinds = tuple(map(type, tables))
         kept = tuple(table for table in self.tables if type(table) not in kinds)
         return dataclasses.replace(self, tables=(*kept, *tables))

@@ -39,7 +39,7 @@ class NotThereError(ValueError):
 
 
 class Control:
-    """Answer the control API of all markets."""
+    """Answers the control API of all markets."""
 
     def __init__(self, clock: Clock, sides: Mapping[str, SimulatedMarket]) -> None:
         """Steer the markets and their clock. The first one is meant where a call names none."""

@@ -1,4 +1,4 @@
-"""What all simulated markets share: why a call was refused, and a charge.
+"""The nouns that all simulated markets share: a refusal of a call, and a charge.
 
 1. Times are epoch seconds as floats, money is float dollars: this is the vendor's world, not ours.
 2. The names here are the project's own words; the vendors' field names exist only in the HTTP surfaces.
@@ -8,7 +8,7 @@ import dataclasses
 
 
 class Refusal(Exception):
-    """Report that the market refused a call. `code` is one of the class constants, `sentence` is for people."""
+    """The market refused a call. `code` is one of the class constants, `sentence` is for people."""
 
     NO_SUCH_ASK = "no_such_ask_404"
     ASK_TAKEN = "no_such_ask_410"
@@ -29,7 +29,7 @@ class Refusal(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Charge:
-    """Hold the cost of one contract on one UTC day, for one kind of charge at one rate."""
+    """The cost of one contract on one UTC day, for one kind of charge at one rate."""
 
     contract_id: int
     label: str | None

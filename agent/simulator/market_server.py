@@ -21,7 +21,7 @@ ADDRESS = "127.0.0.1"
 
 
 class Simulator:
-    """Serve one market of each vendor."""
+    """Serves one market of each vendor."""
 
     def __init__(
         self,

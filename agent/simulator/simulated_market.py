@@ -1,4 +1,4 @@
-"""What the server of simulated markets needs of each vendor's market, and what our own share of that."""
+"""The interface of each vendor's market for the server of simulated markets, and the parts that our own share."""
 
 import collections
 import dataclasses
@@ -14,7 +14,7 @@ Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ask:
-    """What one instance costs on demand now, in dollars per hour with its disk; `gpu` is the vendor's name of it."""
+    """The present on-demand price of an instance, in dollars per hour with its disk; `gpu` is the vendor's name."""
 
     gpu: str
     gpus: int
@@ -29,12 +29,12 @@ class Ask:
 
 
 class DayCharge(NamedTuple):
-    """What something cost on one UTC day: a moment of that day in epoch seconds, and dollars."""
+    """A cost on one UTC day: an instant of that day in epoch seconds, and dollars."""
 
     at: float
     dollars: float
     is_disk: bool = False
-    """Whether it is the price of a disk, which a stopped instance goes on to cost."""
+    """Whether it is the cost of a disk, which a stopped instance still has."""
 
 
 class SimulatedMarket(Protocol):
@@ -175,7 +175,7 @@ class PlainMarket:
 
 
 class ServedMarket(PlainMarket):
-    """What our own simulated markets share: a world, its weather and the API in front of both."""
+    """The shared part of our own simulated markets: a world, its weather and the API in front of both."""
 
     def __init__(self, api: Api, world: World, weather: Weather, key: str) -> None:
         """Take them, and the key that the API takes."""

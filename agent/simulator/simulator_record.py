@@ -1,4 +1,4 @@
-"""The record of a simulated market: how it begins, and what `gpubid simulate` and the climates let one set there.
+"""The record of a simulated market: its beginning, and its settings for `gpubid simulate` and the climates.
 
 A package registers its record in the entry-point group `gpubid.simulators`, under the name of the market in
 `gpubid.markets`. Two groups, because the adapter and the simulated market share no code: neither knows the other. A

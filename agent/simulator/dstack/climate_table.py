@@ -1,4 +1,4 @@
-"""What a climate may set of this market alone: its table `[dstack]`."""
+"""The table `[dstack]` of a climate, with settings for this market alone."""
 
 import dataclasses
 

@@ -21,7 +21,7 @@ class Refused(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kind:
-    """Hold one type of machine in one region of a cloud, as it is offered. Prices are cents per hour."""
+    """One type of machine in one region of a cloud, as it is offered. Prices are cents per hour."""
 
     backend: str
     region: str
@@ -35,7 +35,7 @@ class Kind:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Machine:
-    """Hold a machine as the server lists it; `ended` is when its cloud took it back, whatever the server says."""
+    """A machine as the server lists it; `ended` is when its cloud took it back, whatever the server says."""
 
     machine_id: int
     uuid: str
@@ -56,7 +56,7 @@ class Machine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Nowhere:
-    """Stand for the machine of a run that has none."""
+    """The machine of a run that has none."""
 
     machine_id: int = 0
     inet_down: float = 0.0
@@ -64,7 +64,7 @@ class Nowhere:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Run(ContainerState):
-    """Hold a run. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
+    """A run. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
 
     contract_id: int
     uuid: str

@@ -7,7 +7,7 @@ from agent.simulator.real_process import Process
 
 
 class Container(enum.Enum):
-    """Name the state of an instance's container, as its host would report it."""
+    """The state of an instance's container, as its host would report it."""
 
     NONE = "none"  # nothing reported yet: the seconds after a create
     LOADING = "loading"  # image being pulled or unpacked

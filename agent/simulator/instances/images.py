@@ -36,7 +36,7 @@ def size_gb(image: str) -> float:
 
 @dataclasses.dataclass(slots=True)
 class Pull:
-    """Hold the plan of one contract's pull: how long in all, and whether and where it breaks."""
+    """The plan of one contract's pull: how long in all, and whether and where it breaks."""
 
     seconds: float
     breaks_at: float | None = None  # share of the image after which it fails

@@ -19,7 +19,7 @@ _MOST_WAITING = 16
 
 
 class Doors:
-    """Keep the listeners of one market."""
+    """Keeps the listeners of one market."""
 
     def __init__(self, place: Callable[[int, int], tuple[str, int]] = lambda *_: (ADDRESS, 0)) -> None:
         """Have none. `place` gives the address and the port of a contract's door by both numbers; port 0 is any.

@@ -33,7 +33,7 @@ _ROUNDING = 0.001
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """Hold the program of one container; times are seconds."""
+    """The program of one container; times are seconds."""
 
     ready_after: float
     done_after: float

@@ -38,7 +38,7 @@ class SshKey:
 
 
 class Belongings:
-    """Keep what outlives the bids of one account."""
+    """Keeps what outlives the bids of one account."""
 
     def __init__(self, ids: random.Random) -> None:
         """Have nothing. `ids` draws the ids."""

@@ -15,7 +15,7 @@ FIRST_MACHINE = 19_000_001
 
 
 class BidDesk:
-    """Take the calls of one account."""
+    """Takes the calls of one account."""
 
     def __init__(
         self,

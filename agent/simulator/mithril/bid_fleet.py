@@ -18,7 +18,7 @@ from agent.simulator.mithril.vms import BOOTING, PricePeriod, Vm, VmStatus
 
 
 class Fleet:
-    """Keep the machines of one account's bids."""
+    """Keeps the machines of one account's bids."""
 
     def __init__(self, timeline: Timeline, climate: Climate, rng: random.Random, seed: str) -> None:
         """Start without bids. `rng` draws the ids."""

@@ -1,4 +1,4 @@
-"""What a climate may set of this market alone: its table `[mithril]`."""
+"""The table `[mithril]` of a climate, with settings for this market alone."""
 
 import dataclasses
 

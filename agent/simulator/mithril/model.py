@@ -10,7 +10,7 @@ from agent.simulator.mithril.vms import Vm
 
 
 class Status(enum.Enum):
-    """Name the states of a bid."""
+    """The states of a bid."""
 
     OPEN = "Open"
     ALLOCATED = "Allocated"
@@ -20,7 +20,7 @@ class Status(enum.Enum):
 
 
 class Happening(enum.Enum):
-    """Name the events in the history of a bid."""
+    """The events in the history of a bid."""
 
     PLACED = "Placed"
     PAUSED = "Paused"

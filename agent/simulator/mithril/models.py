@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InstanceType:
-    """Hold one type of instance: a virtual machine with some GPUs."""
+    """One type of instance: a virtual machine with some GPUs."""
 
     fid: str
     name: str

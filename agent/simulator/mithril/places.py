@@ -12,7 +12,7 @@ from agent.simulator.mithril.models import InstanceType
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pool:
-    """Hold one pool as it is sold. Prices are cents per instance and hour.
+    """One pool as it is sold. Prices are cents per instance and hour.
 
     `free` and `first_spot_cents` are those of a recorded beginning, else None.
     """

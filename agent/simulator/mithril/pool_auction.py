@@ -35,7 +35,7 @@ class Bidder:
 
 
 class PoolAuction:
-    """Judge the bids of one pool. The listeners hear of our bids alone: starts, notices, ends and prices."""
+    """Judges the bids of one pool. The listeners hear of our bids alone: starts, notices, ends and prices."""
 
     def __init__(self, timeline: Timeline, pool: Pool) -> None:
         """Begin empty, at the minimum price."""

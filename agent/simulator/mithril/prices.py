@@ -1,4 +1,4 @@
-"""The prices of a pool as the market tells them, now and in the past, cents per instance and hour."""
+"""The prices of a pool as the market shows them, now and in the past, cents per instance and hour."""
 
 import dataclasses
 import random
@@ -8,7 +8,7 @@ from agent.simulator.mithril.pool_auction import PoolAuction
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Told:
-    """What the market says of a pool now; None is not told."""
+    """The prices that the market shows of a pool now; None: not shown."""
 
     spot: int
     reserved: int
@@ -20,12 +20,12 @@ class Told:
 
 
 def tells(share: float, pool_fid: str) -> bool:
-    """Return whether a pool tells its lowest winning bid and the price to win; `share` of the pools do."""
+    """Return whether a pool shows its lowest winning bid and the price to win; `share` of the pools do."""
     return random.Random(f"{pool_fid}/tells").random() < share
 
 
 def now(pool: PoolAuction, quantity: int, *, is_telling: bool) -> Told:
-    """Return what the market says of a pool to somebody who wants `quantity` instances."""
+    """Return the prices that the market shows of a pool to a renter who wants `quantity` instances."""
     sold = pool.pool
     return Told(
         spot=pool.spot_cents,

@@ -27,7 +27,7 @@ MARKET = "mithril"
 
 
 class Side(ServedMarket):
-    """A surface and its API."""
+    """The surface of this market, and its API."""
 
     def __init__(self, surface: Surface, api: MithrilApi, clock: Clock) -> None:
         """Take both, and the clock of the API."""

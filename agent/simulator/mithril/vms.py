@@ -5,7 +5,7 @@ import enum
 
 
 class VmStatus(enum.Enum):
-    """Name the states of an instance that this simulator uses."""
+    """The states of an instance that this simulator uses."""
 
     NEW = "STATUS_NEW"
     CONFIRMED = "STATUS_CONFIRMED"

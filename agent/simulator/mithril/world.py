@@ -80,7 +80,7 @@ class World:
         return self.pools[kind, region]
 
     def told(self, pool: PoolAuction, quantity: int = 1) -> prices.Told:
-        """Return what the market says of a pool."""
+        """Return the prices that the market shows of a pool."""
         is_telling = prices.tells(self.climate.table(Mithril).tells_win_price, pool.pool.fid)
         return prices.now(pool, quantity, is_telling=is_telling)
 

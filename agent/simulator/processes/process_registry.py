@@ -20,7 +20,7 @@ LEAST_SPEED, MOST_SPEED = 1.0, 30.0
 
 
 class ProcessRegistry:
-    """Make and end the real side of instances."""
+    """Makes and ends the real side of instances."""
 
     def __init__(
         self,

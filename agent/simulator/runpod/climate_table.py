@@ -1,4 +1,4 @@
-"""What a climate may set of this market alone: its table `[runpod]`."""
+"""The table `[runpod]` of a climate, with settings for this market alone."""
 
 import dataclasses
 from typing import Any
@@ -8,7 +8,7 @@ from agent.simulator.runpod import sales_modes
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """From a set time on something else is sold: a mode of sales_modes.py."""
+    """A change of the sales mode (sales_modes.py) at a set time."""
 
     at_seconds: float
     mode: str

@@ -10,7 +10,7 @@ import enum
 
 
 class Cloud(enum.Enum):
-    """Name the two kinds of hosts."""
+    """The two kinds of hosts."""
 
     SECURE = "SECURE"
     COMMUNITY = "COMMUNITY"
@@ -18,7 +18,7 @@ class Cloud(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuType:
-    """Hold one type. Prices are $/h of one GPU; a type whose floor is None is not sold interruptible."""
+    """One type. Prices are $/h of one GPU; a type whose floor is None is not sold interruptible."""
 
     type_id: str
     name: str

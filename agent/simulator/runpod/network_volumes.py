@@ -41,7 +41,7 @@ class VolumeCharge:
 
 
 class NetworkVolumes:
-    """Keep and bill the volumes of one account."""
+    """Keeps and bills the volumes of one account."""
 
     def __init__(self, timeline: Timeline, seed: str, pay: Callable[[float], None]) -> None:
         """Begin without a volume; `pay` takes dollars from the balance."""

@@ -8,7 +8,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DataCenter:
-    """Hold one data centre."""
+    """One data centre."""
 
     center_id: str
     name: str

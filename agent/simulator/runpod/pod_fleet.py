@@ -24,7 +24,7 @@ FIRST_NUMBER = 70_000_001  # apart from the contract numbers of the other market
 
 
 class Fleet:
-    """Keep the pods of one account."""
+    """Keeps the pods of one account."""
 
     def __init__(self, timeline: Timeline, climate: Climate, stock: Stock, *, seed: str, credit: float) -> None:
         """Start with a balance and without pods."""

@@ -17,7 +17,7 @@ import enum
 
 
 class Mode(enum.Enum):
-    """Name one of them."""
+    """A mode of the market."""
 
     HISTORICAL = "historical"
     FLOOR_EQUALS_ONDEMAND = "floor_equals_ondemand"

@@ -33,7 +33,7 @@ class EndCause(enum.Enum):
 
 
 class NoticeKind(enum.Enum):
-    """Name the events that the market reports to its renter."""
+    """The events that the market reports to its renter."""
 
     CREATED = "created"
     STARTED = "started"  # once per contract, when its container first runs
@@ -52,7 +52,7 @@ class NoticeKind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gpu:
-    """Describe one model of GPU: the figures that every card of it shares."""
+    """One model of GPU: the figures that every card of it shares."""
 
     name: str
     arch: str
@@ -68,7 +68,7 @@ class Gpu:
 
 @dataclasses.dataclass(slots=True)
 class Host:
-    """Hold a machine: its parts, its prices and whether it answers. Prices are those that a renter pays."""
+    """A host: its parts, its prices and whether it answers. Prices are those that a renter pays."""
 
     machine_id: int
     owner_id: int
@@ -124,7 +124,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """Hold an offer: some GPUs of a host under an id that never changes. No GPUs at all means disk only."""
+    """An offer: some GPUs of a host under an id that never changes. No GPUs at all means disk only."""
 
     offer_id: int
     machine_id: int
@@ -162,7 +162,7 @@ class Rival:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RentTerms:
-    """Hold the terms of a create besides its slice and its price."""
+    """The terms of a create besides its slice and its price."""
 
     disk_gb: float
     image: str
@@ -176,7 +176,7 @@ class RentTerms:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Contract(ContainerState):
-    """Hold the contract of one accepted create: a disk, a claim on GPUs, a container.
+    """The contract of one accepted create: a disk, a claim on GPUs, a container.
 
     `holds_gpu` is the control plane's state (the vendor's current state), `is_intended` the state that the control
     plane wants. `is_queued` is a start that waits for its GPUs. `wants_gpu` says whether the contract takes part in the
@@ -244,7 +244,7 @@ class Contract(ContainerState):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Notice:
-    """Hold one event that the market reported to its renter."""
+    """One event that the market reported to its renter."""
 
     event_id: str
     kind: NoticeKind

@@ -22,7 +22,7 @@ MOST_CALLS_KEPT = 200_000
 
 
 class DstackApi:
-    """Answer requests to one server."""
+    """Answers requests to one server."""
 
     def __init__(self, surface: Surface, weather: Weather, key: str, clock: Clock) -> None:
         """Answer for one surface, by one clock."""

@@ -1,4 +1,4 @@
-"""Who the key belongs to, its projects, its quotas and its reservations."""
+"""The owner of the key, the projects, the quotas and the reservations."""
 
 from agent.simulator.api_calls import Reply
 from agent.simulator.mithril import assumed_figures, models

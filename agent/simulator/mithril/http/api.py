@@ -21,7 +21,7 @@ MOST_CALLS_KEPT = 200_000
 
 
 class MithrilApi:
-    """Answer requests to one market."""
+    """Answers requests to one market."""
 
     def __init__(self, surface: Surface, clock: Clock) -> None:
         """Answer for one surface, by one clock."""

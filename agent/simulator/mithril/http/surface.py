@@ -66,7 +66,7 @@ class Surface:
         return self.world.bid(fid)
 
     def suffix(self, call: Call) -> str:
-        """Return what the ids of another account end with."""
+        """Return the ending of another account's ids."""
         return "x" if "wrong_account" in call.struck else ""
 
     def _place(self, number: int, port: int) -> tuple[str, int]:

@@ -27,7 +27,7 @@ _FORBIDDEN_PAGE = b"<html><head><title>403 Forbidden</title></head><body><h1>403
 
 
 class RunpodApi:
-    """Answer requests to one market."""
+    """Answers requests to one market."""
 
     def __init__(self, surface: Surface, clock: Clock) -> None:
         """Answer for one surface, by one clock."""

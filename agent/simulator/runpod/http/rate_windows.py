@@ -10,7 +10,7 @@ PUBLISHED: tuple[tuple[str, int, int], ...] = (("minute", 60, 60), ("hour", 3_00
 
 
 class Limits:
-    """Count calls per window. Without windows no caller waits, and answers have no header about them."""
+    """Counts calls per window. Without windows no caller waits, and answers have no header about them."""
 
     def __init__(self, windows: tuple[tuple[str, int, int], ...] = ()) -> None:
         """Start with no calls."""

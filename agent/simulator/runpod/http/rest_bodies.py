@@ -14,7 +14,7 @@ class Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Gpu(Strict):
-    """Hold the GPUs of a create."""
+    """The GPUs of a create."""
 
     id: str
     count: Count = 1
@@ -23,35 +23,35 @@ class Gpu(Strict):
 
 
 class Cpu(Strict):
-    """Hold the processor of a create."""
+    """The processor of a create."""
 
     id: Text
     vcpuCount: Annotated[int, msgspec.Meta(ge=2)]  # noqa: N815
 
 
 class Persistent(Strict):
-    """Hold a volume of the host."""
+    """A volume of the host."""
 
     size: Annotated[int, msgspec.Meta(ge=10)]
     path: str
 
 
 class Network(Strict):
-    """Hold a network volume."""
+    """A network volume."""
 
     volumeId: str  # noqa: N815
     path: str
 
 
 class Mounts(Strict):
-    """Hold the mounts of a pod."""
+    """The mounts of a pod."""
 
     persistent: Persistent | None = None
     network: Annotated[list[Network], msgspec.Meta(max_length=1)] = []
 
 
 class Patch(Strict):
-    """Hold a change of a pod."""
+    """A change of a pod."""
 
     name: Text | None = None
     image: str | None = None
@@ -67,7 +67,7 @@ class Patch(Strict):
 
 
 class Create(Strict):
-    """Hold a new pod."""
+    """A new pod."""
 
     name: Text
     image: str | None = None
@@ -88,13 +88,13 @@ class Create(Strict):
 
 
 class Action(Strict):
-    """Hold an action on a pod."""
+    """An action on a pod."""
 
     action: Literal["start", "stop", "restart", "terminate"]
 
 
 class CreateVolume(Strict):
-    """Hold a new network volume."""
+    """A new network volume."""
 
     name: Text
     size: Annotated[int, msgspec.Meta(ge=10, le=4096)]
@@ -103,7 +103,7 @@ class CreateVolume(Strict):
 
 
 class ChangeVolume(Strict):
-    """Hold a change of a network volume."""
+    """A change of a network volume."""
 
     name: Text | None = None
     size: Annotated[int, msgspec.Meta(ge=10, le=4096)] | None = None

@@ -118,7 +118,7 @@ SECOND_VERSION = frozenset({("GET", "/instances"), ("GET", "/invoices")})
 
 
 class VastApi:
-    """Answer requests to one market."""
+    """Answers requests to one market."""
 
     def __init__(self, surface: Surface, clock: Clock) -> None:
         """Answer for one surface, by one clock."""

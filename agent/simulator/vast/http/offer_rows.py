@@ -32,7 +32,7 @@ _SCORE_EXPONENT = 4.0
 
 
 class OfferRows:
-    """Make rows for the slices of one world."""
+    """Makes rows for the slices of one world."""
 
     def __init__(self, world: World) -> None:
         """Start empty. The columns of a slice that never change are kept once they are made."""

@@ -52,7 +52,7 @@ COMPUTED = frozenset(
 
 
 class Records:
-    """Make records for the contracts of one world."""
+    """Makes records for the contracts of one world."""
 
     def __init__(self, world: World) -> None:
         """Start empty. The columns of a contract that never change are kept once they are made."""

@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 class Search:
-    """Answer searches of one world."""
+    """Answers searches of one world."""
 
     def __init__(self, world: World, gate: Gate, seed: int) -> None:
         """Count the searches from zero."""
