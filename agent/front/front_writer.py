@@ -32,7 +32,7 @@ from agent.front.served_leases import ServedLease, served_leases
 log = structlog.get_logger("gpubid.front")
 
 LASTING = timedelta(minutes=2)
-"""A proxy that is reloaded, or a lease that has just begun, is no reason for an alert."""
+"""How long trouble lasts before it is an alert: a reload of the proxy, or a new lease, takes some seconds."""
 FrontReports = Mapping[str, FrontReport]
 """By lease id."""
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -40,7 +40,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 @dataclass(frozen=True, slots=True)
 class FrontStatus:
-    """A front as last seen. `trouble` says why nothing is known of it, or which leases get no request."""
+    """A front as last seen. `trouble` is why nothing is known of it, or which leases get no request."""
 
     name: str
     workload: str
@@ -49,7 +49,7 @@ class FrontStatus:
     draining: int = 0
     trouble: str = ""
     since: datetime | None = None
-    """Since when it has trouble; None: it has none."""
+    """When its trouble began; None without trouble."""
 
 
 class FrontWriter:
@@ -66,7 +66,7 @@ class FrontWriter:
         self._files: dict[Path, str] = {}
         self.statuses: dict[str, FrontStatus] = {}
         self.reports: FrontReports = {}
-        """What the proxies last said of each lease's server, by lease. The mapping is replaced at every change."""
+        """The proxies' last report of each lease's server, by lease. The mapping is replaced at every change."""
 
     def see(
         self, fronts: Iterable[Front], leases: Iterable[Lease], workloads: Iterable[Workload], drained: Iterable[Lease]

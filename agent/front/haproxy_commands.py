@@ -2,7 +2,7 @@
 
 Invariants:
 1. A lease keeps its server as long as its address stays the same; no two servers in use have one address.
-2. What is not wanted any more gets no new connection: it is in maintenance, which cuts no request.
+2. A server that is not wanted any more is put into maintenance: it gets no new connection, and no request is cut.
 3. Equal servers and leases give no command, so that either side may restart.
 4. New leases get traffic before the leaving ones lose it.
 """

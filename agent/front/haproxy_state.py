@@ -13,7 +13,7 @@ MOST_SERVERS = 4096
 
 
 class UnreadableStateError(ValueError):
-    """What a proxy answered is no state of servers."""
+    """The answer of a proxy is no state of servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Server:
     is_off: bool
     """Whether it is in maintenance: it gets no connection and is not checked."""
     is_drained: bool
-    """Whether it gets no new connection, and finishes what it has."""
+    """Whether it gets no new connection, and finishes its present ones."""
     sessions: int = 0
     status: str = ""
 

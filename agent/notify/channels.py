@@ -1,11 +1,11 @@
 """The channels: a signed webhook, Apprise's services, a command. Each delivers one message or says why it could not.
 
-1. A webhook is signed: `X-Gpubid-Signature: t=SECONDS,v1=HEX` is the HMAC-SHA256 over "SECONDS.BODY": a receiver
-   can refuse what is old or not ours; `X-Gpubid-Key` is the same when a message is sent again.
+1. A webhook is signed: `X-Gpubid-Signature: t=SECONDS,v1=HEX` is the HMAC-SHA256 over "SECONDS.BODY". So a receiver
+   can refuse a message that is old or not ours. `X-Gpubid-Key` is the same when a message is sent again.
 2. A command is run without a shell, gets no secret, and is killed with its children at its deadline.
-3. Nothing of an address or a key is ever part of an error.
-4. Apprise's services, and the template of a webhook, get text that calls nobody and hides no address, since a host may
-   have written a part of it.
+3. No error contains any part of an address or a key.
+4. Apprise's services, and the template of a webhook, get text that mentions nobody and hides no address
+   (`chat_text.py`), since a host may have written a part of it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Text for chats, in which a stranger's words neither call people nor hide an address.
+"""Text for chats, in which a stranger's words neither mention people nor hide an address.
 
 Events may contain a host's own message. In chats `@everyone` calls everybody, `<!channel>` too, and `[bill](http://...)`
 or `<http://...|bill>` hides an address behind a word.

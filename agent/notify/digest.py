@@ -1,4 +1,4 @@
-"""The daily digest: the cost of the last day, its interruptions, and what was done."""
+"""The daily digest: the cost of the last day, its interruptions, and its orders."""
 
 import datetime as dt
 from collections import Counter
@@ -15,7 +15,7 @@ MOST_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A message that is not bound to a channel."""
+    """A message for any channel."""
 
     title: str
     text: str

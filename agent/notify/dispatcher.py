@@ -44,7 +44,7 @@ class _Parcel:
 
 
 class Courier:
-    """Sends notifications; `run` it beside the daemon."""
+    """Sends notifications. Call `run` beside the daemon."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Courier:
         seen: Callable[[str, bool], None] = lambda _channel, _is_good: None,
         is_time_known: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Read `ledger`, deliver through `channels`; `seen(channel, was it delivered)` is called after each attempt.
+        """Read `ledger`, deliver through `channels`, and call `seen(channel, is_delivered)` after each attempt.
 
         There are no quiet hours while `is_time_known()` is false.
         """
@@ -165,7 +165,7 @@ class Courier:
         return _Parcel(message, now, now) if until is None else _Parcel(message, until, until, is_quiet=True)
 
     def _end_quiet(self, now: dt.datetime) -> None:
-        """Put what waited for the end of quiet hours into one message for each channel."""
+        """Combine the messages that waited for the end of quiet hours into one for each channel."""
         quiet = [each for each in self._waiting if each.is_quiet]
         over = [each for each in quiet if each.next_at <= now or not self._is_time_known()]
         if not over:

@@ -1,8 +1,8 @@
-"""Quiet hours: which messages wait, until when, and what is sent after them. Pure: time is handed in.
+"""Quiet hours: which messages wait and until when, and the message after them. Pure: time is handed in.
 
 Invariants:
 1. A critical message and one about money never wait, nor does anything for a hook: it acts, and no person reads it.
-2. What waited is sent when the hours end, all of a channel in one message. Nothing is left out silently.
+2. When the hours end, the waiting messages of a channel are sent as one message. Nothing is left out silently.
 3. Hours that never end are no quiet hours.
 """
 
@@ -41,6 +41,6 @@ def combined(messages: Sequence[Message]) -> Message:
         title=f"gpubid: {len(messages)} messages of the quiet hours",
         text="\n".join([*([f"(and {cut} lines before these)"] if cut > 0 else []), *lines[-MOST_LINES:]]),
         at=last.at,
-        # The first one is where a restart begins to read again.
+        # A restart begins to read again at the first one.
         events=(*events[:1], *events[1:][-MOST_LINES:]),
     )

@@ -25,7 +25,7 @@ class Health:
     """
 
     def __init__(self, monotonic: Callable[[], float], role: str = "") -> None:
-        """Count by `monotonic` seconds. The role is leader or standby where the ledger is on a server."""
+        """Measure with `monotonic`, in seconds. The role is leader or standby if the ledger is on a server."""
         self.role = role
         self._monotonic = monotonic
         self._deadlines: dict[str, float] = {}

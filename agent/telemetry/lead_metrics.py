@@ -1,4 +1,4 @@
-"""The metrics of the lead: whether this daemon leads, and since when and with which last beat somebody does."""
+"""The metrics of the lead: whether this daemon leads, and the start and the last beat of the present leader."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ class LeadFigures:
     """Three gauges, read at each scrape: a cycle that hangs must not keep an old answer."""
 
     def __init__(self, target: CollectorRegistry) -> None:
-        """Register them. A daemon whose ledger is a file leads always."""
+        """Register the gauges. A daemon whose ledger is a file always leads."""
         self._leads = Gauge(
             "gpubid_leads",
             "Whether this daemon can show that it leads its fleet; 1 where the ledger is a file.",

@@ -17,7 +17,7 @@ Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
 AUTO, JSON, TEXT = "auto", "json", "text"
 FORMS = (AUTO, JSON, TEXT)
 QUIET = ("aiohttp", "alembic", "apscheduler", "asyncio", "sqlalchemy", "urllib3", "vastai")
-"""Libraries whose own log lines are not news; their warnings are."""
+"""Libraries of which only warnings and errors are logged."""
 
 
 def configure(

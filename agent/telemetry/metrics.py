@@ -29,7 +29,7 @@ FLAPPING_WITHIN = timedelta(days=1)
 
 
 class Codes:
-    """Keeps a label to machine codes, and to a bounded number of them: foreign strategies name reasons too."""
+    """Limits a label to machine codes, and to a bounded number of them, since installed strategies name reasons too."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._seen = set(known)
@@ -45,7 +45,7 @@ class Codes:
 
 
 class Metrics(metric_families.Families):
-    """The metrics of the program, and the few moments at which they change."""
+    """The metrics of the program, with a method for each moment at which they change."""
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
@@ -97,7 +97,7 @@ class Metrics(metric_families.Families):
             self.unaccounted_listings.labels(market).set(listings)
 
     def see_kill(self, remaining: int, given_at: datetime | None) -> None:
-        """Write how much a kill has not ended yet, and the time of the kill."""
+        """Write the number of leases, instances and doubts that a kill has not ended yet, and the time of the kill."""
         self.after_kill.set(remaining)
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
@@ -179,7 +179,7 @@ class Metrics(metric_families.Families):
             self.market_fault.labels(name).set(name in at_fault)
 
     def see_flapping(self, losses: Iterable[Loss], now: datetime) -> None:
-        """Write how many hosts interrupted us again and again within the last day, from the ledger."""
+        """Write how many hosts interrupted us three times or more within the last day, from the ledger."""
         recent = [loss for loss in losses if now - loss.at < FLAPPING_WITHIN]
         counts = Counter((loss.market, loss.host_id) for loss in recent)
         for market in self._markets:

@@ -170,7 +170,7 @@ class NamedFigures:
 
 
 def _last_bids(fleet: Fleet) -> list[Lease]:
-    """Return of each slot the running interruptible lease that was opened last."""
+    """Return the running interruptible lease of each slot that was opened last."""
     bids = [
         lease for lease in fleet.leases if lease.state is LeaseState.RUNNING and lease.tenure is Tenure.INTERRUPTIBLE
     ]

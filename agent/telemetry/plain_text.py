@@ -1,4 +1,4 @@
-"""Text that cannot control a terminal: a host's name is a stranger's text."""
+"""Text that cannot control a terminal, although a stranger may have written it, such as the name of a host."""
 
 
 def plain(text: str) -> str:

@@ -1,8 +1,8 @@
 """How long a slot takes to recover from an interruption, phase by phase, as the cycles show it.
 
-Every phase is counted from the loss itself, as the ledger dates it, so each phase contains the one before. They end
-when the loss is seen, a paying decision is made, its write is sent, the slot runs, and the slot is useful.
-A slot that the market gives back by itself has no decision and no send: those two phases are not observed for it.
+Every phase is counted from the loss itself, as the ledger dates it, so each phase contains the one before. The phases
+end when the loss is seen, a paying decision is made, its write is sent, the slot runs, and the slot is useful. If the
+market starts a slot again by itself, there is no decision and no write: those two phases are not observed.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Figures of windows and running times. Each cycle writes all of them anew: what has no window has no series."""
+"""Figures of windows and running times. Each cycle writes all of them anew: work without a window has no series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Those of one workload; None where the configuration has none."""
+    """The windows and running times of one workload; None for a figure that the configuration does not have."""
 
     waiting: int
     is_window_open: bool | None = None

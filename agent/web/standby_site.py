@@ -1,4 +1,4 @@
-"""What a standby answers, over HTTP and on the operators' socket: who leads, and that orders are given there."""
+"""The answers of a standby, over HTTP and on the operators' socket: who leads, and that orders are given there."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from agent.web.request_checks import access, middlewares
 from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
 
-BY_LABEL = "`gpubid kill --by-label` ends instances from any box, without the ledger"
+BY_LABEL = "`gpubid kill --by-label` ends instances from any machine, without the ledger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def since_seconds(self) -> float:
-        """Since when somebody leads, in seconds since 1970; 0 if no leader is seen."""
+        """When the present leader began to lead, in seconds since 1970; 0 if no leader is seen."""
         return 0.0 if self.leader is None else self.leader.since.timestamp()
 
     @property
@@ -55,7 +55,7 @@ class Standing:
         return 0.0 if self.leader is None else self.leader.beat_at.timestamp()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the refusal of whatever only the leader answers."""
+        """Return the refusal of a call that only the leader answers."""
         return {"error": "standby", "sentence": self.sentence, "leader": leader_json(self.leader)}
 
 

@@ -125,7 +125,7 @@ async def document(of: Sources, reader: Reader) -> read_model.Fleet:
 
 
 def demands(seen: Pass | None) -> list[read_model.Demand]:
-    """Return what each demand wants, by the last pass."""
+    """Return the wanted slots of each demand, by the last pass."""
     return msgspec.convert(demand_json.rows(seen.fleet if seen is not None else None), list[read_model.Demand])
 
 

@@ -1,4 +1,4 @@
-"""Lines of the page that say the same of several slots of one workload share a line, which names the first slot."""
+"""Lines of the page with the same text for several slots of one workload are one line, which names the first slot."""
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def named(first: object, count: int) -> str:
-    """Return the name of a line about so many slots."""
+    """Return the name of a line about `count` slots, the first of which is `first`."""
     return f"{first} and {count - 1} more" if count > 1 else str(first)
 
 

@@ -1,8 +1,8 @@
 """The whole output of guarded work, from its bucket: the pieces that its guard carried there.
 
 Invariants:
-1. A piece is another's text: it is bounded before and after it is unpacked, and cleaned before it is shown.
-2. A bucket that does not answer is said so; it never hides a log that is kept beside the ledger.
+1. A stranger may have written a piece: it is bounded before and after it is unpacked, and cleaned before it is shown.
+2. If a bucket does not answer, the result says so; a log that is kept beside the ledger is shown all the same.
 """
 
 import zlib
@@ -102,7 +102,7 @@ async def _last(client: BucketClient, names: Sequence[str], lines: int) -> list[
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Return what was packed, as far as it can be read and is no bomb."""
+    """Return the unpacked bytes, as far as they can be read, and bounded in size."""
     try:
         return zlib.decompressobj(GZIP).decompress(packed, MOST_UNPACKED)
     except zlib.error:

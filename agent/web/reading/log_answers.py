@@ -29,7 +29,7 @@ class LogQuestion:
     is_previous: bool = False
 
     def query(self) -> dict[str, str]:
-        """Return it as the query of GET /logs."""
+        """Return the question as the query of GET /logs."""
         more = {"lease": self.lease} if self.lease else {}
         return {"slot": self.slot, "lines": str(self.lines), **more} | ({"previous": "1"} if self.is_previous else {})
 
