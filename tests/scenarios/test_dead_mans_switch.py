@@ -195,7 +195,7 @@ async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_a
         assert (str(slot), ending) == ("train/0", "stops")
         assert at is not None
         assert at - world.clock.now() == timedelta(hours=20)
-        run._print_billing(world.app)
+        run._print_billing(world.app, "stopped")
         said = f"gpubid:   train/0: its guard stops it at {at:%Y-%m-%d %H:%M} UTC or soon after, unless a daemon runs"
         assert said in capsys.readouterr().out
         await world.restart(after_seconds=3600)
