@@ -4,8 +4,7 @@ This is the composition root: it alone knows how the parts are connected.
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from agent.act.journal import Journal
 from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
-from agent.act.orders import changed_workloads, kill_order, operator_orders, order_preview, ordered_endings
+from agent.act.orders import changed_workloads, kill_order, operator_orders
 from agent.act.run_times.window_log import WindowLog
 from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
@@ -36,18 +35,15 @@ from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market.account_refusal import Refusal
-from agent.domain.record.event_kind import EventKind
-from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Bills, Lease
+from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
-from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from agent.front.front_writer import FrontWriter
 from agent.ledger import storage
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.ledger.transaction import Transaction
 from agent.observe import reload_review
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.demand.demand_reader import DemandReader
@@ -59,6 +55,7 @@ from agent.observe.prober import Prober
 from agent.observe.replica_watch import ReplicaWatch
 from agent.observe.task_estimates import TaskEstimates
 from agent.outside import Outside
+from agent.person_orders import PersonOrders, Turn
 
 log = structlog.get_logger("gpubid.app")
 
@@ -85,7 +82,6 @@ class App:
         self.seen: Pass | None = None
         self._is_dry = is_dry
         self._stopped_because = ""
-        self._turn = asyncio.Lock()
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self.pollers = [self._poller(settings, outside) for settings in config.markets]
@@ -95,6 +91,11 @@ class App:
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = self._new_cycle(outside.clock, is_dry=is_dry)
+        turn = Turn(self._cycle.reading.interrupted)
+        self._turn = turn.lock
+        self._person_orders = PersonOrders(
+            ledger, clock, self._executor, turn, self._grounds, lambda: self.signs.spread(self.rules.workloads)
+        )
 
     def _poller(self, settings: MarketSettings, outside: Outside) -> Poller:
         market = self.markets[settings.name]
@@ -250,69 +251,15 @@ class App:
             OrderError: it cannot be understood or does not fit the fleet; nothing was changed.
             LedgerError: it could not be written down.
         """
-        if order.is_of_everything:
-            return await self._stop_everything(order, who)
-        async with self._turn_at_once() if order.verb in operator_orders.ENDING else self._turn:
-            now = self.clock.now()
-            known = self.ledger.recollection(now)
-            grounds = operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
-            meant = operator_orders.read(order, who, grounds)
-            order_preview.refuse_changed(order, grounds)
-            log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
-            done = await self._carry_out(meant.decisions, who, lambda tx: meant.write(tx, order, who, now))
-        reach = f"; {await self.signs.spread(self.rules.workloads)}" if meant.absence is not None else ""
-        return meant.sentence + reach, done
-
-    async def _stop_everything(self, order: Order, who: str) -> tuple[str, list[Intent]]:
-        """Stop all spending, or end such a stop.
-
-        Raises:
-            LedgerError: it could not be written down.
-        """
-        if order.verb != Word.KILL:
-            await kill_order.end(self.ledger, self.clock.now(), who)
-            return "the stop of all spending is lifted", []
-        await kill_order.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
-        async with self._turn_at_once():
-            # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
-            leases = operator_holds.open_bids_first(self.ledger.recollection(self.clock.now()).leases)
-            reason = Reason("ordered", "ordered by `gpubid kill`")
-            kind = Pause if order.keep_disks else Release
-            wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
-            done = await self._carry_out(wanted, who) if wanted else []
-        await kill_order.record_carried_out(self.ledger, self.clock.now())
-        return "all spending is stopped", done
+        return await self._person_orders.give(order, who)
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:
-        """Carry out a person's order between two cycles; `who` goes into the ledger.
+        """Carry out a person's endings between two cycles; `who` goes into the ledger.
 
         Raises:
-            LedgerError: it could not be written down that it was ordered; release and pause go on all the same.
+            LedgerError: it could not be written down that they were ordered; release and pause go on all the same.
         """
-        async with self._turn:
-            return await self._carry_out(wanted, who)
-
-    @contextlib.asynccontextmanager
-    async def _turn_at_once(self) -> AsyncIterator[None]:
-        """Take the turn; cycles that only read give way to it."""
-        with self._cycle.reading.interrupted():
-            await self._turn.acquire()
-        try:
-            yield
-        finally:
-            self._turn.release()
-
-    async def _carry_out(
-        self, wanted: Sequence[Release | Pause], who: str, write: ordered_endings.Write = lambda _: None
-    ) -> list[Intent]:
-        """Record an order with `write` and send its endings; the caller has the turn, so no cycle runs in between."""
-        now, workloads = self.clock.now(), self.rules.workloads
-
-        def whole(tx: Transaction) -> None:
-            write(tx)
-            ordered_endings.note(tx, wanted, who, now)
-
-        return await ordered_endings.carry_out(self.ledger, self._executor, workloads, wanted, whole)
+        return await self._person_orders.end(wanted, who)
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
         """Return the effects of a configuration on the leases, with the findings that refuse it."""
@@ -372,6 +319,11 @@ class App:
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()
+
+    def _grounds(self) -> operator_orders.Grounds:
+        now = self.clock.now()
+        known = self.ledger.recollection(now)
+        return operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._why_unpaid() or self._accounts.why_not(market, account_id)
