@@ -22,7 +22,7 @@ from agent.decide.strategy import Tuned
 from agent.domain.record.event_kind import LoggedKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
-from agent.notify.dispatcher import Courier
+from agent.notify.dispatcher import Dispatcher
 from agent.telemetry.health import Health
 from agent.telemetry.metrics import Metrics
 from agent.web import operator_socket
@@ -72,7 +72,7 @@ class Daemon:
             parts.metrics.lead.follow(*pass_metrics.lead_of(app))
         notify = app.config.notify
         ways, see = self._channels(notify), parts.metrics.see_notification
-        self._courier = Courier(app.ledger, app.clock, notify, ways, see, self._is_time_known)
+        self._dispatcher = Dispatcher(app.ledger, app.clock, notify, ways, see, self._is_time_known)
         self._patience: asyncio.Timeout | None = None
         token, secret = parts.token, parts.webhook_secret
         self._feed = LiveFeed(app, self)
@@ -106,7 +106,7 @@ class Daemon:
             open_parts.callback(self._clockwork.shutdown)
             parts.metrics.see_reload(self._app.clock.now(), is_good=True)
             parts.wake.set()
-            self._app.beside(self._courier.run())
+            self._app.beside(self._dispatcher.run())
             try:
                 await self._loop(f"http://{host}:{port}")
             finally:
@@ -169,7 +169,7 @@ class Daemon:
             app.stop_writing("spend is false since a reload: nothing is paid for until a restart with spend = true")
         app.reload(config, tuned)
         if config.notify != before.notify:
-            self._courier.use(config.notify, self._channels(config.notify))
+            self._dispatcher.use(config.notify, self._channels(config.notify))
         if config.poll != before.poll:
             self._clockwork.repoll(config.poll)
             self._expect_cycles()
@@ -248,7 +248,7 @@ class Daemon:
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
         self._figures.see(self._app, done)
-        self._courier.wake()
+        self._dispatcher.wake()
         return done
 
     def _listen_to_signals(self) -> None:

@@ -20,7 +20,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.telemetry.health import Health
 from agent.telemetry.lead_metrics import LeadFigures
 from agent.web import operator_socket, standby_site
-from agent.web.standby_site import Standing
+from agent.web.standby_site import LastLook
 
 if TYPE_CHECKING:
     from agent.ledger.server.campaign import Campaign
@@ -50,11 +50,11 @@ class Standby:
         self._registry = registry
         self._health = Health(clock.monotonic, "standby")
         self._health.expect("look", LATE_SECONDS)
-        self._standing = Standing()
+        self._last_look = LastLook()
         self._is_told_again = False
         self._is_told = ""
         figures = LeadFigures(registry)
-        figures.follow(lambda: 0.0, lambda: self._standing.since_seconds, lambda: self._standing.beat_seconds)
+        figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
 
     async def run(self) -> bool:
         """Return True once this daemon leads, or False after a SIGHUP: then its files are to be read again.
@@ -71,7 +71,7 @@ class Standby:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._read_again)
             open_parts.callback(signal.signal, signal.SIGHUP, signal.SIG_IGN)
             open_parts.callback(asyncio.get_running_loop().remove_signal_handler, signal.SIGHUP)
-            self._notifier.ready(self._standing.sentence)
+            self._notifier.ready(self._last_look.sentence)
             while not self._is_told_again:
                 if await self._looked():
                     return True
@@ -87,11 +87,11 @@ class Standby:
 
     async def _serve(self, open_parts: contextlib.AsyncExitStack) -> None:
         config, monotonic = self._config, self._clock.monotonic
-        server = standby_site.server(config.listen, self._registry, self._health, lambda: self._standing, monotonic)
+        server = standby_site.server(config.listen, self._registry, self._health, lambda: self._last_look, monotonic)
         await server.start()
         open_parts.push_async_callback(server.close)
         place = operator_socket.path_of(config.ledger, config.runtime)
-        socket = standby_site.StandbySocket(place, config.operators, lambda: self._standing, monotonic)
+        socket = standby_site.StandbySocket(place, config.operators, lambda: self._last_look, monotonic)
         await socket.start()
         open_parts.push_async_callback(socket.close)
 
@@ -100,14 +100,14 @@ class Standby:
         frozen = self._campaign.frozen
         try:
             leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look, wait)
-            self._standing = Standing(leader)
+            self._last_look = LastLook(leader)
         except asyncio.CancelledError:
             self._campaign.wake()
             raise
         except LedgerError as error:
             if error.code not in _WAITED_FOR:
                 raise
-            self._standing = Standing(None, error.sentence)
+            self._last_look = LastLook(None, error.sentence)
         if self._campaign.frozen is not frozen and self._campaign.frozen is not None:
             log.warning("leader.frozen", host=self._campaign.frozen.host, epoch=self._campaign.frozen.epoch)
         self._tell()
@@ -117,9 +117,9 @@ class Standby:
 
     def _tell(self) -> None:
         """Log and report a change of the leader."""
-        about = "this daemon leads" if self._campaign.has_won else self._standing.about
+        about = "this daemon leads" if self._campaign.has_won else self._last_look.about
         if about == self._is_told:
             return
         self._is_told = about
-        (log.warning if self._standing.trouble else log.info)("lead.seen", reason=about)
+        (log.warning if self._last_look.trouble else log.info)("lead.seen", reason=about)
         self._notifier.status(about)

@@ -40,7 +40,7 @@ def is_due(facts: Iterable[Fact], done: Iterable[Intent]) -> bool:
     )
 
 
-async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
+async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.TriggeredProtection, ...]:
     """Begin a cooldown for everything that failed too often; return the new cooldowns.
 
     Raises:
@@ -66,7 +66,7 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
     return trips
 
 
-def _event(trip: protections.Trip, now: datetime) -> Event:
+def _event(trip: protections.TriggeredProtection, now: datetime) -> Event:
     return Event(
         at=now,
         kind=TRIPPED,

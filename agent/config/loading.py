@@ -35,8 +35,9 @@ from agent.domain.work.workload import (
 from agent.markets import registered_markets
 
 MB_PER_GB = 1000
-HOURS_A_MONTH = 720
 """Markets list a 24 GB card with 24,564 MB. With 1,024 MB per GB it would count as less than 24 GB."""
+HOURS_A_MONTH = 720
+"""The month of `network_volume_per_month`."""
 SERVICE, STATE, RUNTIME = Path("/etc/gpubid"), "/var/lib/gpubid", "/run/gpubid"
 """Where the systemd unit has its configuration, its ledger and its socket."""
 

@@ -15,7 +15,7 @@ from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import Usd
-from agent.domain.record.account import Line, Taken
+from agent.domain.record.account import Line, LostWork
 from agent.domain.record.event import Event
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
@@ -201,9 +201,9 @@ class Reader:
         sums = await self._tables.run(lambda link: rows(link, query))
         return {row["workload"]: spend_lines.counted_of(row) for row in sums}
 
-    async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
+    async def lost_work(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[LostWork]:
         """Return the time that interruptions wasted, oldest first."""
-        return await self._all(spend_lines.taken(since, until), spend_lines.taken_of)
+        return await self._all(spend_lines.lost_work(since, until), spend_lines.lost_work_of)
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) of the ledger's count by instance, for days up to but not including `until`."""

@@ -43,7 +43,7 @@ class _Parcel:
     """Whether it waits for the end of quiet hours."""
 
 
-class Courier:
+class Dispatcher:
     """Sends notifications. Call `run` beside the daemon."""
 
     def __init__(

@@ -186,7 +186,7 @@ class Metrics(metric_families.Families):
             often = [times for (where, _), times in counts.items() if where == market and times >= FLAPPING_LOSSES]
             self.flapping.labels(market).set(len(often))
 
-    def see_recovery(self, reached: Iterable[recovery_metrics.Reached]) -> None:
+    def see_recovery(self, reached: Iterable[recovery_metrics.ReachedPhase]) -> None:
         """Count how long slots took to reach phases of recovery; the exemplar names the intent in the ledger."""
         for each in reached:
             exemplar = {"intent_id": each.intent_id} if each.intent_id else None

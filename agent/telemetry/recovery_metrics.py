@@ -20,7 +20,7 @@ PHASES = ("detected", "decided", "sent", "running", "useful")
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedPhase:
     """A phase that a slot reached, seconds after its loss; `intent_id` is empty if nothing was sent."""
 
     phase: str
@@ -34,10 +34,10 @@ class _Loss:
     intent_id: str = ""
     reached: set[str] = field(default_factory=set)
 
-    def mark(self, phase: str, at: datetime) -> Iterator[Reached]:
+    def mark(self, phase: str, at: datetime) -> Iterator[ReachedPhase]:
         if phase not in self.reached:
             self.reached.add(phase)
-            yield Reached(phase, max((at - self.at).total_seconds(), 0.0), self.intent_id)
+            yield ReachedPhase(phase, max((at - self.at).total_seconds(), 0.0), self.intent_id)
 
 
 class Recoveries:
@@ -48,18 +48,18 @@ class Recoveries:
 
     def see(
         self, fleet: Fleet, losses: Iterable[Lease], decisions: Iterable[Decision], done: Iterable[Intent]
-    ) -> list[Reached]:
+    ) -> list[ReachedPhase]:
         """Return the phases reached in one cycle, from its `losses`, the leases after them, and its actions."""
         wanted = {place for work in fleet.workloads for place in work.places}
         self._losses = {slot: loss for slot, loss in self._losses.items() if slot in wanted}
         return [*self._lost(losses, fleet.now), *self._acted(decisions, done, fleet.now), *self._back(fleet)]
 
-    def _lost(self, losses: Iterable[Lease], now: datetime) -> Iterator[Reached]:
+    def _lost(self, losses: Iterable[Lease], now: datetime) -> Iterator[ReachedPhase]:
         for lease in losses:
             loss = self._losses.setdefault(lease.slot, _Loss(lease.state_since))
             yield from loss.mark("detected", now)
 
-    def _acted(self, decisions: Iterable[Decision], done: Iterable[Intent], now: datetime) -> Iterator[Reached]:
+    def _acted(self, decisions: Iterable[Decision], done: Iterable[Intent], now: datetime) -> Iterator[ReachedPhase]:
         sent = {intent.slot: intent for intent in done if intent.kind.is_paying and intent.sent_at is not None}
         for slot in {slot_of(decision): None for decision in decisions if raises_spend(decision)}:
             if slot in self._losses:
@@ -71,7 +71,7 @@ class Recoveries:
                 self._losses[slot].intent_id = intent.intent_id
                 yield from self._losses[slot].mark("sent", intent.sent_at)
 
-    def _back(self, fleet: Fleet) -> Iterator[Reached]:
+    def _back(self, fleet: Fleet) -> Iterator[ReachedPhase]:
         for slot, loss in list(self._losses.items()):
             for lease in fleet.leases_of(slot):
                 began = _runs_since(lease, loss.at)

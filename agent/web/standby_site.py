@@ -21,7 +21,7 @@ BY_LABEL = "`gpubid kill --by-label` ends instances from any machine, without th
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LastLook:
     """A standby's last look: who leads, or why that is not known."""
 
     leader: Leader | None = None
@@ -77,22 +77,22 @@ def server(
     listen: Listen,
     registry: CollectorRegistry,
     health: Health,
-    standing: Callable[[], Standing],
+    last_look: Callable[[], LastLook],
     monotonic: Callable[[], float],
 ) -> Server:
     """Return the web server of a standby. Its page is one sentence; /healthz is good, /readyz is not."""
 
     async def page(_: web.Request) -> web.Response:
-        return web.Response(text=standing().sentence + "\n")
+        return web.Response(text=last_look().sentence + "\n")
 
-    routes = [web.get("/", page), web.route("*", "/{path:.*}", _refusing(standing))]
+    routes = [web.get("/", page), web.route("*", "/{path:.*}", _refusing(last_look))]
     refusals = Refusals(monotonic)
     return Server(listen.host, listen.port, registry, health, routes, names=listen.names, refusals=refusals)
 
 
-def _refusing(standing: Callable[[], Standing]) -> Callable[[web.Request], Any]:
+def _refusing(last_look: Callable[[], LastLook]) -> Callable[[web.Request], Any]:
     async def refused(_: web.Request) -> web.Response:
-        return web.json_response(standing().as_json(), status=503)
+        return web.json_response(last_look().as_json(), status=503)
 
     return refused
 
@@ -101,12 +101,12 @@ class StandbySocket:
     """The operators' socket of a standby: it answers every call with the leader's address."""
 
     def __init__(
-        self, path: Path, operators: Operators, standing: Callable[[], Standing], monotonic: Callable[[], float]
+        self, path: Path, operators: Operators, last_look: Callable[[], LastLook], monotonic: Callable[[], float]
     ) -> None:
         self._path, self._operators = path, operators
         refusals = Refusals(monotonic)
         site = web.Application(middlewares=[middlewares.answering(refusals)])
-        site.router.add_route("*", "/{path:.*}", _refusing(standing))
+        site.router.add_route("*", "/{path:.*}", _refusing(last_look))
         self._runner = web.AppRunner(site, **middlewares.bounds(refusals))
 
     async def start(self) -> None:

@@ -104,4 +104,4 @@ async def test_quiet_hours_count_only_while_the_clock_is_not_doubted(tmp_path: P
         world.weather("clock_skew", skew=3600)
         await world.cycle(minutes=5)
         assert not one.daemon._is_time_known()
-        assert not one.daemon._courier._is_time_known()
+        assert not one.daemon._dispatcher._is_time_known()

@@ -1,4 +1,4 @@
-"""The courier over a real ledger, a real web server and real programs: delivered once, tried again, never in the way.
+"""The dispatcher over a real ledger, a real web server and real programs: delivered once, tried again, in nobody's way.
 
 Apprise is the real library too, and posts to our own server.
 """
@@ -22,7 +22,7 @@ from agent.domain.record.event import Event
 from agent.domain.work.run_times.run_window import WindowRule
 from agent.ledger.store import Ledger
 from agent.notify import channels
-from agent.notify.dispatcher import Courier
+from agent.notify.dispatcher import Dispatcher
 from tests.notify.receiver import Receiver
 from tests.support import programs
 
@@ -56,14 +56,14 @@ async def happen(ledger: Ledger, clock: SteppedClock, **changes: Any) -> None:
         tx.append_event(Event(at=clock.now(), **(plain | changes)))
 
 
-def courier(ledger: Ledger, clock: SteppedClock, notify: Notify, seen: Callable[..., None] | None = None) -> Courier:
+def sender(ledger: Ledger, clock: SteppedClock, notify: Notify, seen: Callable[..., None] | None = None) -> Dispatcher:
     ways = channels.channels(notify, lambda _: SECRET, clock)
-    return Courier(ledger, clock, notify, ways, seen or (lambda *_: None))
+    return Dispatcher(ledger, clock, notify, ways, seen or (lambda *_: None))
 
 
 async def test_news_are_told_once_and_the_past_is_not(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     await happen(ledger, clock)
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
     await mine.round()
     await happen(ledger, clock, slot=1)
     await mine.round()
@@ -74,7 +74,7 @@ async def test_news_are_told_once_and_the_past_is_not(ledger: Ledger, clock: Ste
 async def test_what_the_first_cycle_of_a_new_ledger_does_is_told(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
     running = asyncio.ensure_future(mine.run())
     await programs.until(lambda: mine.is_begun, "where the past ends")
     await happen(ledger, clock)
@@ -87,7 +87,7 @@ async def test_what_the_first_cycle_of_a_new_ledger_does_is_told(
 async def test_a_message_is_signed_over_its_time_and_body(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url, secret_credential="webhook_secret")))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url, secret_credential="webhook_secret")))
     await mine.round()
     await happen(ledger, clock)
     await mine.round()
@@ -100,7 +100,7 @@ async def test_a_message_is_signed_over_its_time_and_body(
 
 async def test_a_template_makes_the_body(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     body = '{"text": {{ title | tojson }}, "cause": "{{ events[0].cause }}"}'
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url, body=body)))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url, body=body)))
     await mine.round()
     await happen(ledger, clock)
     await mine.round()
@@ -111,7 +111,7 @@ async def test_what_is_refused_is_tried_again_until_it_arrives_and_then_no_more(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
     tries: list[tuple[str, bool]] = []
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url)), lambda *seen: tries.append(seen))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url)), lambda *seen: tries.append(seen))
     await mine.round()
     await happen(ledger, clock)
     receiver.status = 503
@@ -128,29 +128,29 @@ async def test_what_is_refused_is_tried_again_until_it_arrives_and_then_no_more(
 
 async def test_a_restart_leaves_nothing_out(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     notify = Notify(webhook=Webhook(url=receiver.url))
-    first = courier(ledger, clock, notify)
+    first = sender(ledger, clock, notify)
     await first.round()
     receiver.status = 503
     await happen(ledger, clock)
     await happen(ledger, clock, slot=1)
     await first.round()
     receiver.status, receiver.got = 200, []
-    second = courier(ledger, clock, notify)
+    second = sender(ledger, clock, notify)
     await second.round()
-    third = courier(ledger, clock, notify)
+    third = sender(ledger, clock, notify)
     await third.round()
     assert receiver.titles == [f"gpubid: lease.interrupted train/{slot} (outbid)" for slot in (0, 1)]
 
 
 async def test_after_a_day_a_message_is_given_up(ledger: Ledger, clock: SteppedClock) -> None:
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")))
     await mine.round()
     await happen(ledger, clock)
     await mine.round()
     clock.advance(86_400)
     await mine.round()
     tries: list[tuple[str, bool]] = []
-    after = courier(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")), lambda *seen: tries.append(seen))
+    after = sender(ledger, clock, Notify(webhook=Webhook(url="http://127.0.0.1:1")), lambda *seen: tries.append(seen))
     await after.round()
     assert tries == []
 
@@ -161,7 +161,7 @@ async def test_apprise_delivers_through_its_own_services(
 ) -> None:
     notify = Notify(apprise=("apprise_url",))
     way = channels.AppriseChannel(notify.apprise, lambda _: receiver.url.replace("http://", "json://"))
-    mine = Courier(ledger, clock, notify, {"apprise": way})
+    mine = Dispatcher(ledger, clock, notify, {"apprise": way})
     await mine.round()
     await happen(ledger, clock)
     await mine.round()
@@ -183,7 +183,7 @@ async def test_a_hook_gets_each_event_as_json_and_no_secret(
 ) -> None:
     monkeypatch.setenv("VAST_API_KEY", SECRET)
     command = script(tmp_path, f"cat >> {tmp_path}/got; echo >> {tmp_path}/got; env > {tmp_path}/env")
-    mine = courier(ledger, clock, Notify(rules=EVERYTHING, hook=Hook((command,))))
+    mine = sender(ledger, clock, Notify(rules=EVERYTHING, hook=Hook((command,))))
     await mine.round()
     await happen(ledger, clock, reason="$(id); `id`")
     await happen(ledger, clock, kind="lease.resumed", cause=None)
@@ -215,7 +215,7 @@ async def test_a_hook_that_hangs_is_killed_with_its_children(
     limit.child = tmp_path / "child"
     hook = Hook((command,), limit)
     tries: list[tuple[str, bool]] = []
-    mine = courier(ledger, clock, Notify(rules=EVERYTHING, hook=hook), lambda *seen: tries.append(seen))
+    mine = sender(ledger, clock, Notify(rules=EVERYTHING, hook=hook), lambda *seen: tries.append(seen))
     await mine.round()
     await happen(ledger, clock)
     await mine.round()
@@ -234,7 +234,7 @@ def is_alive(process: int) -> bool:
 
 async def test_the_digest_goes_out_once_a_day(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     notify = Notify(webhook=Webhook(url=receiver.url), digest_at=dt.time(12, 30), rules=())
-    mine = courier(ledger, clock, notify)
+    mine = sender(ledger, clock, notify)
     await mine.round()
     clock.advance(1800)
     await mine.round()
@@ -249,7 +249,7 @@ async def test_a_start_long_after_the_hour_sends_no_second_digest(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
     notify = Notify(webhook=Webhook(url=receiver.url), digest_at=dt.time(8, 0), rules=())
-    await courier(ledger, clock, notify).round()
+    await sender(ledger, clock, notify).round()
     assert receiver.titles == []
 
 
@@ -257,7 +257,7 @@ async def test_other_rules_and_channels_are_taken_on_reload(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
     notify = Notify(webhook=Webhook(url="http://127.0.0.1:1"))
-    mine = courier(ledger, clock, notify)
+    mine = sender(ledger, clock, notify)
     await mine.round()
     changed = dataclasses.replace(notify, webhook=Webhook(url=receiver.url))
     mine.use(changed, channels.channels(changed, lambda _: SECRET, clock))
@@ -272,7 +272,7 @@ NIGHT = Quiet(WindowRule("0 22 * * *", dt.timedelta(hours=9)), Severity.WARNING)
 async def test_what_waits_in_quiet_hours_is_sent_after_them_in_one_message(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,)))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,)))
     clock.advance(11 * 3600)
     await mine.round()
     await happen(ledger, clock)
@@ -302,11 +302,11 @@ async def test_what_waits_in_quiet_hours_is_sent_after_them_in_one_message(
 async def test_a_restart_in_quiet_hours_loses_nothing(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     notify = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,))
     clock.advance(11 * 3600)
-    first = courier(ledger, clock, notify)
+    first = sender(ledger, clock, notify)
     await first.round()
     await happen(ledger, clock)
     await first.round()
-    second = courier(ledger, clock, notify)
+    second = sender(ledger, clock, notify)
     await second.round()
     assert receiver.titles == []
     clock.advance(8 * 3600)
@@ -318,7 +318,7 @@ async def test_a_hook_never_waits_and_what_is_more_severe_than_they_say_neither(
     ledger: Ledger, clock: SteppedClock, receiver: Receiver
 ) -> None:
     quiet = dataclasses.replace(NIGHT, up_to=Severity.NOTICE)
-    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(quiet,)))
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(quiet,)))
     clock.advance(11 * 3600)
     await mine.round()
     await happen(ledger, clock)
@@ -331,7 +331,7 @@ async def test_there_are_no_quiet_hours_while_the_time_is_not_known(
 ) -> None:
     notify, is_known = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,)), [True]
     ways = channels.channels(notify, lambda _: SECRET, clock)
-    mine = Courier(ledger, clock, notify, ways, is_time_known=lambda: is_known[0])
+    mine = Dispatcher(ledger, clock, notify, ways, is_time_known=lambda: is_known[0])
     clock.advance(11 * 3600)
     await mine.round()
     await happen(ledger, clock)
@@ -344,7 +344,7 @@ async def test_there_are_no_quiet_hours_while_the_time_is_not_known(
 
 async def test_other_quiet_hours_are_taken_on_reload(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     notify = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,))
-    mine = courier(ledger, clock, notify)
+    mine = sender(ledger, clock, notify)
     clock.advance(11 * 3600)
     await mine.round()
     await happen(ledger, clock)

@@ -48,11 +48,11 @@ async def test_measured_figures_reach_the_ledger_and_an_interruption_counts_by_t
             world.rival(world.contract().slice.machine_id, bid=lease.gpu_rate.dollars * 3)
             await world.until(lambda: any(held.interrupted_by for held in world.leases()), 5)
             reader = await world.app.ledger.reader()
-            (taken,) = await reader.taken(None, None)
-            assert taken.is_measured
+            (lost_work,) = await reader.lost_work(None, None)
+            assert lost_work.is_measured
             # Twelve minutes and no more: by the interval of the file all of the stretch would be lost.
-            assert timedelta(microseconds=taken.lost) == taken.at - kept_at
-            assert timedelta(minutes=9) < taken.at - kept_at < timedelta(minutes=16)
+            assert timedelta(microseconds=lost_work.lost) == lost_work.at - kept_at
+            assert timedelta(minutes=9) < lost_work.at - kept_at < timedelta(minutes=16)
             report = await spend_reports.answer(reader, "/spend", {"by": "day"}, world.clock.now())
             told = next(note for note in report_columns.notes(report) if "measured" in note)
             assert told.startswith("lost work of 1 of 1 interruptions is measured by guards: 0.")
@@ -71,9 +71,9 @@ async def test_a_checkpoint_that_came_just_before_the_loss_is_counted_as_kept(tm
             world.rival(world.contract().slice.machine_id, bid=lease.gpu_rate.dollars * 3)
             await world.until(lambda: any(held.interrupted_by for held in world.leases()), 5)
             reader = await world.app.ledger.reader()
-            (taken,) = await reader.taken(None, None)
-            assert taken.is_measured
-            assert timedelta(microseconds=taken.lost) < timedelta(minutes=1)
+            (lost_work,) = await reader.lost_work(None, None)
+            assert lost_work.is_measured
+            assert timedelta(microseconds=lost_work.lost) < timedelta(minutes=1)
 
 
 async def test_an_outbid_instance_that_comes_back_tells_what_notice_it_got(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Reason, Rebid
 from agent.telemetry import metrics, recovery_metrics
+from agent.telemetry.recovery_metrics import ReachedPhase
 from tests.support import builders
 from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
 
@@ -33,10 +34,16 @@ def test_a_loss_is_followed_until_its_slot_is_useful_again() -> None:
     again = seen.see(fleet(now=NOW + 3 * SOON, leases=(LOST,)), [], [RAISED], [])
     back = seen.see(fleet(now=NOW + 6 * SOON, leases=(BACK,)), [], [], [])
     after = seen.see(fleet(now=NOW + 7 * SOON, leases=(BACK,)), [], [], [])
-    assert at_first == [recovery_metrics.Reached("detected", 10.0)]
-    assert acting == [recovery_metrics.Reached("decided", 20.0, "i9"), recovery_metrics.Reached("sent", 20.0, "i9")]
+    assert at_first == [ReachedPhase("detected", 10.0)]
+    assert acting == [
+        ReachedPhase("decided", 20.0, "i9"),
+        ReachedPhase("sent", 20.0, "i9"),
+    ]
     assert again == []
-    assert back == [recovery_metrics.Reached("running", 50.0, "i9"), recovery_metrics.Reached("useful", 50.0, "i9")]
+    assert back == [
+        ReachedPhase("running", 50.0, "i9"),
+        ReachedPhase("useful", 50.0, "i9"),
+    ]
     assert after == []
 
 
@@ -64,7 +71,7 @@ def test_a_workload_that_left_is_forgotten() -> None:
 def test_the_exemplar_names_the_intent() -> None:
     registry = CollectorRegistry()
     figures = metrics.Metrics(registry, ["vast"], ["train"])
-    figures.see_recovery([recovery_metrics.Reached("running", 42.0, "i9"), recovery_metrics.Reached("useful", 43.0)])
+    figures.see_recovery([ReachedPhase("running", 42.0, "i9"), ReachedPhase("useful", 43.0)])
     page = exposition.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     assert '# {intent_id="i9"} 42.0' in page
     assert registry.get_sample_value("gpubid_recovery_seconds_count", {"phase": "useful"}) == 1

@@ -132,7 +132,7 @@ async def test_money_by_workload_is_that_of_spend_with_what_is_owed(tmp_path: Pa
         shown = (await fleet(page))["money"]
         now = page.world.clock.now()
         known = page.world.app.ledger.recollection(now)
-        asked = spend_reports.Asked("workload", now.date())
+        asked = spend_reports.ReportScope("workload", now.date())
         rows = (await spend_reports.spend(await page.world.app.ledger.reader(), asked, now))["rows"]
         _, board = await page.get("/")
     by_name = {row["workload"]: row for row in shown["workloads"]}

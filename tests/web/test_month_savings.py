@@ -34,7 +34,7 @@ async def test_the_first_screen_shows_the_total_of_the_verb_with_its_date(tmp_pa
             await page.world.cycle(minutes=20)
         _, before = await page.get("/")
         found = await saved(page)
-        asked = spend_reports.Asked("month", found.since.date())
+        asked = spend_reports.ReportScope("month", found.since.date())
         report = await spend_reports.saved(await page.world.app.ledger.reader(), asked, None, found.as_of)
         _, board = await page.get("/")
     total = report["total"]

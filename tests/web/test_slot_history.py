@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.market.interruption import Cause
-from agent.domain.record.account import Taken
+from agent.domain.record.account import LostWork
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -53,8 +53,8 @@ def test_a_life_from_rent_to_release_with_a_loss_and_its_work() -> None:
         (EventKind.LEASE_RELEASED, ago(hours=4)),
         of=mine,
     )
-    taken = [Taken(mine.lease_id, ago(hours=10), Cause.OUTBID, 1_800_000_000)]
-    found = slot_history.history([mine], {mine.lease_id: happened}, {}, taken, SINCE, NOW)
+    lost_work = [LostWork(mine.lease_id, ago(hours=10), Cause.OUTBID, 1_800_000_000)]
+    found = slot_history.history([mine], {mine.lease_id: happened}, {}, lost_work, SINCE, NOW)
     assert hours(found) == [
         ("empty", 4), ("loading", 1), ("running", 9), ("paused", 1), ("loading", 1), ("running", 3), ("empty", 5),
     ]  # fmt: skip

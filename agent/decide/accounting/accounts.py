@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.domain.money import MICROS
-from agent.domain.record.account import HOUR, Line, Taken
+from agent.domain.record.account import HOUR, Line, LostWork
 
 PHASES = ("loading", "restoring", "lost", "useful")
 NONE = "none"
@@ -83,9 +83,9 @@ class Sum:
 _OWN = "by_phase"
 
 
-def grouped(by: str, lines: Sequence[Line], taken: Iterable[Taken] = ()) -> dict[str, Sum]:
+def grouped(by: str, lines: Sequence[Line], lost_work: Iterable[LostWork] = ()) -> dict[str, Sum]:
     """Return sums by one of `KEYS`, or by cause: the waste by each cause of interruption, the rest under `NONE`."""
-    losses = list(taken)
+    losses = list(lost_work)
     if by == "cause":
         return _by_cause(lines, losses)
     found: dict[str, Sum] = {}
@@ -135,7 +135,7 @@ def _shares(line: Line) -> Counter[str]:
     return found
 
 
-def _by_cause(lines: Sequence[Line], losses: Iterable[Taken]) -> dict[str, Sum]:
+def _by_cause(lines: Sequence[Line], losses: Iterable[LostWork]) -> dict[str, Sum]:
     rest = total(of_line(line) for line in lines)
     leases: dict[str, Sum] = {}
     for line in lines:

@@ -38,7 +38,7 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Trip:
+class TriggeredProtection:
     """A protection that was triggered: its subject, and a sentence."""
 
     cooldown: Cooldown
@@ -65,7 +65,7 @@ class Protection:
 
     def tripped(
         self, incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
-    ) -> Iterator[Trip]:
+    ) -> Iterator[TriggeredProtection]:
         """Yield the new cooldowns. `exposed` are leases at risk by key, `since` the last trigger of each key."""
         found: dict[str, list[Incident]] = {}
         for incident in incidents:
@@ -77,7 +77,9 @@ class Protection:
             if count > self.bears + exposed.get(key, 0):
                 trouble = f"{count} {self.reason} within {_span(self.lookback)}"
                 sentence = f"{trouble}: {key} gets a cooldown of {_span(self.length)}"
-                yield Trip(Cooldown(self.name, key, now + self.length, sentence), self.name, mine[0].market, sentence)
+                yield TriggeredProtection(
+                    Cooldown(self.name, key, now + self.length, sentence), self.name, mine[0].market, sentence
+                )
 
 
 def _span(span: timedelta) -> str:
@@ -156,7 +158,7 @@ def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
 
 def tripped(
     incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
-) -> tuple[Trip, ...]:
+) -> tuple[TriggeredProtection, ...]:
     """Return the cooldowns of all protections now."""
     known = tuple(incidents)
     return tuple(trip for each in ALL for trip in each.tripped(known, exposed, since, now))

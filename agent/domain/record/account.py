@@ -55,7 +55,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LostWork:
     """The time that one interruption wasted, in microseconds."""
 
     lease_id: str

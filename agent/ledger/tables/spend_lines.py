@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.record.account import VOLUME, Line, Taken
+from agent.domain.record.account import VOLUME, Line, LostWork
 from agent.domain.record.shadow_account import Counted
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
@@ -73,7 +73,7 @@ def counted_of(columns: Mapping[str, Any]) -> Counted:
     return Counted(**{name: columns[name] for name in ("spent", "paid", "useful", "lost")})
 
 
-def taken(since: dt.datetime | None, until: dt.datetime | None) -> Query:
+def lost_work(since: dt.datetime | None, until: dt.datetime | None) -> Query:
     """Return the query for the time that interruptions wasted, from `since` up to but not at `until`."""
     table = schema.losses
     query = sa.select(table).order_by(table.c.at)
@@ -81,6 +81,6 @@ def taken(since: dt.datetime | None, until: dt.datetime | None) -> Query:
     return query if until is None else query.where(table.c.at < until)
 
 
-def taken_of(columns: Mapping[str, Any]) -> Taken:
+def lost_work_of(columns: Mapping[str, Any]) -> LostWork:
     """Return the time that an interruption wasted, from a row."""
-    return Taken(columns["lease_id"], columns["at"], columns["cause"], columns["lost"], bool(columns["is_measured"]))
+    return LostWork(columns["lease_id"], columns["at"], columns["cause"], columns["lost"], bool(columns["is_measured"]))

@@ -40,7 +40,7 @@ GIVES_WAY = read_model.Refusal(
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeDocument:
     """One document: its bytes as JSON, its instant in monotonic seconds, and the mark of its content."""
 
     body: bytes
@@ -48,7 +48,7 @@ class Made:
     fleet: read_model.Fleet
     mark: bytes
 
-    def is_news_after(self, sent: "Made | None") -> bool:
+    def is_news_after(self, sent: "MadeDocument | None") -> bool:
         """Return whether a client with the document `sent` must get this one."""
         return sent is None or self.mark != sent.mark or self.made_at - sent.made_at >= DOCUMENT_SECONDS
 
@@ -68,7 +68,7 @@ class LiveFeed:
         """Read `app`. Without a `process` no job is late and no configuration is refused."""
         self._app = app
         self._process = process
-        self._newest: Made | None = None
+        self._newest: MadeDocument | None = None
         self._changes = 0
         self._making = asyncio.Lock()
         self._streams: list[asyncio.Event] = []
@@ -88,7 +88,7 @@ class LiveFeed:
         for waiting in self._streams:
             waiting.set()
 
-    async def newest(self) -> Made:
+    async def newest(self) -> MadeDocument:
         """Return the document: the last one if it is less than a second old and nothing changed.
 
         Raises:
@@ -113,7 +113,7 @@ class LiveFeed:
         self._streams.append(waiting)
         if len(self._streams) > MOST_STREAMS:
             self._end(self._streams[0])
-        sent: Made | None = None
+        sent: MadeDocument | None = None
         try:
             while waiting in self._streams and not self._is_closed:
                 waiting.clear()
@@ -173,9 +173,9 @@ class LiveFeed:
             self._savings.last(),
         )
 
-    async def _make(self, monotonic: float) -> Made:
+    async def _make(self, monotonic: float) -> MadeDocument:
         fleet = await self.of_one_version(fleet_document.document)
-        return Made(msgspec.json.encode(fleet), monotonic, fleet, change_mark.mark(fleet))
+        return MadeDocument(msgspec.json.encode(fleet), monotonic, fleet, change_mark.mark(fleet))
 
 
 def _beat(fleet: read_model.Fleet) -> bytes:

@@ -38,7 +38,7 @@ class MonthSavings:
         first = now.date().replace(day=1)
         try:
             async with self._app.ledger.archive() as reader:
-                report = await spend_reports.saved(reader, spend_reports.Asked("month", first), None, now)
+                report = await spend_reports.saved(reader, spend_reports.ReportScope("month", first), None, now)
         except LedgerError:
             # The feed reads the same ledger and reports the error. These figures keep their date.
             return

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agent.domain.record.account import Taken
+from agent.domain.record.account import LostWork
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -109,15 +109,15 @@ async def histories(
         by_lease[event.lease_id].append(event)
     older = [each.lease_id for each in known.values() if each.opened_at < since]
     before = {each.lease_id: each for each in await reader.last_events(older, KINDS, since)}
-    taken = await reader.taken(since, now)
-    return {place: history(by_slot[place], by_lease, before, taken, since, now) for place in places}
+    lost_work = await reader.lost_work(since, now)
+    return {place: history(by_slot[place], by_lease, before, lost_work, since, now) for place in places}
 
 
 def history(
     leases: Sequence[Lease],
     happened: Mapping[str, Sequence[Event]],
     before: Mapping[str, Event],
-    taken: Iterable[Taken],
+    lost_work: Iterable[LostWork],
     since: datetime,
     now: datetime,
 ) -> History:
@@ -129,7 +129,7 @@ def history(
     ids = {lease.lease_id for lease in leases}
     lost = [
         Stretch(max(each.at - timedelta(microseconds=each.lost), since), each.at, Doing.RUNNING, each.cause.value)
-        for each in taken
+        for each in lost_work
         if each.lease_id in ids and each.lost
     ]
     return History(_merged(lives, since, now), lost)

@@ -23,7 +23,7 @@ from agent.web.feed.price_trail import Trail
 from agent.web.page import measured_words, shared_lines
 from agent.web.page.chart import Course
 from agent.web.reading import views
-from agent.web.reading.slot_leases import Filled
+from agent.web.reading.slot_leases import SlotLeases
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SharedRow:
 Row = Slot | SharedRow | Lease
 
 
-async def rows(sight: Sources, having: Filled, reader: Reader) -> list[Row]:
+async def rows(sight: Sources, having: SlotLeases, reader: Reader) -> list[Row]:
     """Return a row for each slot, or for several empty ones, workload by workload; leases without a slot come last."""
     found: list[Row] = []
     empty = {
@@ -79,7 +79,7 @@ def _shared(whys: Sequence[tuple[Slot, str, bool]]) -> list[Slot | SharedRow]:
     ]
 
 
-async def shown(found: Sequence[Row], having: Filled, sight: Sources, reader: Reader) -> list[dict[str, Any]]:
+async def shown(found: Sequence[Row], having: SlotLeases, sight: Sources, reader: Reader) -> list[dict[str, Any]]:
     """Return the content of the rows of one screen, in their order."""
     places = [row for row in found if isinstance(row, Slot)]
     leases = [row for row in found if isinstance(row, Lease)]

@@ -15,7 +15,7 @@ from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class SlotLeases:
     """The open leases of each slot that has one, and the leases without a slot."""
 
     by_slot: Mapping[Slot, Sequence[Lease]]
@@ -27,7 +27,7 @@ class Filled:
         return sum(is_running(mine) for mine in self.by_slot.values())
 
 
-def filled(places: Collection[Slot], leases: Iterable[Lease]) -> Filled:
+def filled(places: Collection[Slot], leases: Iterable[Lease]) -> SlotLeases:
     """Return the open leases by the slot that they fill, and the leases without a slot."""
     by_slot: dict[Slot, list[Lease]] = defaultdict(list)
     loose: list[Lease] = []
@@ -35,7 +35,7 @@ def filled(places: Collection[Slot], leases: Iterable[Lease]) -> Filled:
     for lease in leases:
         if lease.is_open:
             (loose if lease.is_held or lease.slot not in configured else by_slot[lease.slot]).append(lease)
-    return Filled(by_slot, loose)
+    return SlotLeases(by_slot, loose)
 
 
 def lead(mine: Sequence[Lease]) -> Lease | None:

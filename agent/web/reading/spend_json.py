@@ -6,7 +6,7 @@ from typing import Any
 from agent.decide.accounting.accounts import PHASES, Sum
 from agent.decide.accounting.savings import Saving
 from agent.domain.money import MICROS
-from agent.domain.record.account import HOUR, Taken
+from agent.domain.record.account import HOUR, LostWork
 from agent.domain.record.work_done import WorkDone
 
 
@@ -46,9 +46,9 @@ def saved(key: str, one: Saving) -> dict[str, Any]:
     }
 
 
-def measured(taken: Iterable[Taken]) -> dict[str, Any]:
+def measured(lost_work: Iterable[LostWork]) -> dict[str, Any]:
     """Return the lost work that guards measured, and the number of those interruptions."""
-    known = [one.lost for one in taken if one.is_measured]
+    known = [one.lost for one in lost_work if one.is_measured]
     return {"measured_interruptions": len(known), "measured_lost_hours": sum(known) / HOUR}
 
 

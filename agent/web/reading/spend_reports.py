@@ -36,7 +36,7 @@ class ReportError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReportScope:
     """The scope of a report: the key of its rows, and the UTC days from `since` up to but not including `until`."""
 
     by: str
@@ -44,62 +44,62 @@ class Asked:
     until: date | None = None
 
 
-async def spend(reader: Reader, asked: Asked, now: datetime, units: Units = NO_UNITS) -> Mapping[str, Any]:
+async def spend(reader: Reader, scope: ReportScope, now: datetime, units: Units = NO_UNITS) -> Mapping[str, Any]:
     """Return spend and its wasted part, with totals, and the cost of open leases and volumes since the last metering.
 
     By workload it has dollars per unit, for all days: a guard's number counts from the beginning of the work.
 
-    Raises: ReportError: no report is grouped by `asked.by`.
+    Raises: ReportError: no report is grouped by `scope.by`.
     """
-    _refuse_unknown(asked, GROUPS)
-    asked, cut = await _bounded(reader, asked)
-    lines, leases, volumes = await reader.lines_and_payers(asked.since, asked.until)
-    taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
-    is_whole = asked.since is None and asked.until is None
-    done = await _done(reader, units) if asked.by == WORKLOAD and is_whole else {}
-    is_cut = bool(units) and asked.by == WORKLOAD and not is_whole
-    more = _since_metering(leases, volumes, asked, now) | {"units_cut": is_cut}
+    _refuse_unknown(scope, GROUPS)
+    scope, cut = await _bounded(reader, scope)
+    lines, leases, volumes = await reader.lines_and_payers(scope.since, scope.until)
+    lost_work = await reader.lost_work(_midnight(scope.since), _midnight(scope.until))
+    is_whole = scope.since is None and scope.until is None
+    done = await _done(reader, units) if scope.by == WORKLOAD and is_whole else {}
+    is_cut = bool(units) and scope.by == WORKLOAD and not is_whole
+    more = _since_metering(leases, volumes, scope, now) | {"units_cut": is_cut}
 
     def computed() -> Mapping[str, Any]:
-        sums = accounts.grouped(asked.by, lines, taken)
+        sums = accounts.grouped(scope.by, lines, lost_work)
         rows = [shown.spent(key, one, done.get(key)) for key, one in sums.items()]
         total = shown.spent("all", accounts.total(sums.values()))
-        return shown.report(asked.by, rows, total, **shown.measured(taken), **cut, **more)
+        return shown.report(scope.by, rows, total, **shown.measured(lost_work), **cut, **more)
 
     return await asyncio.to_thread(computed)
 
 
-async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
+async def saved(reader: Reader, scope: ReportScope, baseline: str | None, now: datetime) -> Mapping[str, Any]:
     """Return useful hours against the on-demand price of their time, or the published price of a cloud.
 
     Cards without such a price are named, and their cost is compared with nothing.
 
-    Raises: ReportError: no report is grouped by `asked.by`, or the cloud is unknown.
+    Raises: ReportError: no report is grouped by `scope.by`, or the cloud is unknown.
     """
-    if asked.by == CAUSE:
+    if scope.by == CAUSE:
         raise ReportError("--by cause: the cost of an interruption has no price elsewhere; try `gpubid spend`")
-    _refuse_unknown(asked, accounts.KEYS)
-    asked, cut = await _bounded(reader, asked)
-    lines, leases, _ = await reader.lines_and_payers(asked.since, asked.until)
+    _refuse_unknown(scope, accounts.KEYS)
+    scope, cut = await _bounded(reader, scope)
+    lines, leases, _ = await reader.lines_and_payers(scope.since, scope.until)
     # The same hours elsewhere would need a volume too.
     lines = [line for line in lines if not line.is_volume]
     price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
-    more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, {}, asked, now)}
+    more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, {}, scope, now)}
 
     def computed() -> Mapping[str, Any]:
-        sums = savings.grouped(lines, accounts.KEYS[asked.by], price)
+        sums = savings.grouped(lines, accounts.KEYS[scope.by], price)
         rows = [shown.saved(key, one) for key, one in sums.items()]
         whole = shown.saved("all", savings.total(sums.values()))
-        return shown.report(asked.by, rows, whole, unpriced=_unpriced(lines, price), **more)
+        return shown.report(scope.by, rows, whole, unpriced=_unpriced(lines, price), **more)
 
     return await asyncio.to_thread(computed)
 
 
-async def _bounded(reader: Reader, asked: Asked) -> tuple[Asked, dict[str, Any]]:
+async def _bounded(reader: Reader, scope: ReportScope) -> tuple[ReportScope, dict[str, Any]]:
     """Return the request within the limit of lines, and the day before which it is cut, if it is cut."""
-    first = await reader.first_day_within(MOST_LINES, asked.since, asked.until)
+    first = await reader.first_day_within(MOST_LINES, scope.since, scope.until)
     cut = {"cut_before": None if first is None else first.isoformat(), "most_lines": MOST_LINES}
-    return (asked if first is None else replace(asked, since=first)), cut
+    return (scope if first is None else replace(scope, since=first)), cut
 
 
 async def _done(reader: Reader, units: Units) -> Mapping[str, WorkDone]:
@@ -112,16 +112,16 @@ def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
 
 
 def _since_metering(
-    leases: Sequence[Lease], volumes: volume_metering.Volumes, asked: Asked, now: datetime
+    leases: Sequence[Lease], volumes: volume_metering.Volumes, scope: ReportScope, now: datetime
 ) -> dict[str, Any]:
     """Return the instant of a report, and the cost of open leases and of volumes since the last metering."""
-    is_open = asked.until is None or asked.until > now.date()
+    is_open = scope.until is None or scope.until > now.date()
     owed = meter.outstanding(leases, now) + volume_metering.outstanding(volumes, now) if is_open else money.ZERO
     return {"as_of": now.isoformat(), "unmetered_dollars": owed.dollars}
 
 
-def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:
-    if asked.by not in known:
+def _refuse_unknown(scope: ReportScope, known: Sequence[str] | Mapping[str, object]) -> None:
+    if scope.by not in known:
         raise ReportError(f"--by: no report is grouped by that; write one of {', '.join(known)}")
 
 
@@ -187,7 +187,7 @@ async def answer(
         since, until = (date.fromisoformat(query[name]) if name in query else None for name in ("since", "until"))
     except ValueError:
         raise ReportError("since and until are days such as 2026-11-21") from None
-    asked = Asked(query.get("by", "day"), since, until)
+    scope = ReportScope(query.get("by", "day"), since, until)
     if route == "/savings":
-        return await saved(reader, asked, query.get("baseline"), now)
-    return await spend(reader, asked, now, units)
+        return await saved(reader, scope, query.get("baseline"), now)
+    return await spend(reader, scope, now, units)

@@ -14,7 +14,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
-from agent.domain.record.account import HOUR, Line, Taken
+from agent.domain.record.account import HOUR, Line, LostWork
 from tests.support import builders
 
 NOW = builders.NOW
@@ -62,20 +62,20 @@ def lines(draw: st.DrawFn) -> Line:
 
 
 losses = st.builds(
-    Taken, st.sampled_from(["l1", "l2", "l3"]), st.just(NOW), st.sampled_from(Cause), st.integers(0, 2 * HOUR)
+    LostWork, st.sampled_from(["l1", "l2", "l3"]), st.just(NOW), st.sampled_from(Cause), st.integers(0, 2 * HOUR)
 )
 
 
 @given(st.lists(lines(), max_size=6), st.lists(losses, max_size=4), st.sampled_from([*accounts.KEYS, "cause"]))
-def test_the_groups_of_a_report_are_its_total(told: list[Line], taken: list[Taken], by: str) -> None:
-    whole = accounts.total(accounts.grouped(by, told, taken).values())
+def test_the_groups_of_a_report_are_its_total(told: list[Line], lost_work: list[LostWork], by: str) -> None:
+    whole = accounts.total(accounts.grouped(by, told, lost_work).values())
     assert whole.amount == sum(one.amount.micros for one in told)
     assert whole.paid == sum(one.paid for one in told) == whole.loading + whole.restoring + whole.lost + whole.useful
     assert sum(whole.by_phase.values()) == whole.gpu
 
 
 def test_by_cause_each_interruption_has_what_it_took() -> None:
-    found = accounts.grouped("cause", [line()], [Taken("l1", NOW, Cause.OUTBID, 2 * HOUR)])
+    found = accounts.grouped("cause", [line()], [LostWork("l1", NOW, Cause.OUTBID, 2 * HOUR)])
     assert (found["outbid"].lost, found["outbid"].amount, found["outbid"].interruptions) == (2 * HOUR, 400_000, 1)
     assert (found["none"].lost, found["none"].amount) == (0, 1_900_000)
 
