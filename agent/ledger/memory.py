@@ -1,7 +1,7 @@
 """The ledger's memory: filled from SQL once, then updated by the transactions that change it."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.domain.fleet import Spend
@@ -300,11 +300,7 @@ class Memory:
         records = [record for _, record in sorted(self.expiring.items()) if not record.is_over(now)]
         losses = sorted(self._recent_losses(now), key=lambda loss: loss.at)
         starts = self._recent_starts(now)
-        self._made_from = now
-        forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in losses[:1]]
-        forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in starts.values()]
-        ends = [*forgotten, *(record.until for record in records if record.until is not None)]
-        self._made_until = min([midnight + dt.timedelta(days=1), *ends])
+        self._made_from, self._made_until = now, _end(midnight, records, losses, starts.values())
         payers = self._spend_of(midnight)
         spent = _summed(payers)
         return Recollection(
@@ -352,6 +348,16 @@ class Memory:
 
     def _is_of_month(self, workload: str, now: dt.datetime) -> bool:
         return any(name == workload for name, _ in self.months.get((now.year, now.month), {}))
+
+
+def _end(
+    midnight: dt.datetime, records: Iterable[ExpiringRecord], losses: Sequence[Loss], starts: Iterable[Start]
+) -> dt.datetime:
+    """Return when a recollection is out of date: at the next midnight, or once a part of it is over or forgotten."""
+    forgotten = [loss.at + LOSSES_KEPT + dt.timedelta.resolution for loss in losses[:1]]
+    forgotten += [start.at + STARTS_KEPT + dt.timedelta.resolution for start in starts]
+    ends = [record.until for record in records if record.until is not None]
+    return min([midnight + dt.timedelta(days=1), *forgotten, *ends])
 
 
 def _summed(payers: Mapping[Payer, Spend]) -> dict[Scope, Spend]:
