@@ -255,4 +255,4 @@ def _done(said: Mapping[str, Any], order: Order) -> str:
     """Return the result of an order, and the doubts that it leaves."""
     states = ", ".join(f"{row['slot']} {row['kind']} {row['state']}" for row in said["done"])
     doubts = "; ".join(order_text.doubts([order], said))
-    return ": ".join(part for part in (said["said"], states, doubts) if part)
+    return ": ".join(part for part in (top_text.said(said["said"], order), states, doubts) if part)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from agent.act.orders import order_meanings
 from agent.cli.shared import order_text
 from agent.cli.watch import fleet_watch, top_rows
-from agent.domain.record.hold import Word
+from agent.domain.record.hold import TargetKind, Word
 from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
@@ -125,12 +125,18 @@ def words(order: Order) -> str:
     return f"{order.verb} {order.target}"
 
 
+def said(sentence: str, order: Order) -> str:
+    """Return a sentence of the daemon about an order, with the slot's name as the screen shows it."""
+    return sentence.replace(f"{TargetKind.SLOT}:{order.target}", order.target)
+
+
 def question(order: Order, preview: Mapping[str, Any]) -> str:
     """Return the meaning of an order, and its leases with dollars an hour now and after it."""
-    rows, sentence = preview["leases"], preview["sentence"]
+    rows, sentence = preview["leases"], said(preview["sentence"], order)
     is_named = order.is_of_everything or order.target in sentence
     first = words(order) if order.is_of_everything else sentence if is_named else f"{words(order)}: {sentence}"
-    lines = [first, order_meanings.meaning(order), *order_text.leases(rows, preview["in_doubt"])]
+    refilled = [f"But {order_text.REFILLED}."] if order.verb == "release" else []
+    lines = [first, order_meanings.meaning(order), *refilled, *order_text.leases(rows, preview["in_doubt"])]
     return "\n".join([*map(plain, lines), order_text.total(rows)])
 
 
