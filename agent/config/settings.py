@@ -16,18 +16,20 @@ from agent.markets.market_record import MarketOptions
 
 @dataclass(frozen=True, slots=True)
 class MarketSettings:
-    """One market. `simulated` names the climate of the embedded simulator and is empty for a live market.
-
-    `options` are the keys that only this market has; None if it has none.
-    """
+    """One market."""
 
     name: str
     url: str
+    """The address of its API."""
     simulated: str
+    """The climate of the embedded simulator; empty for a live market."""
     credential: str
+    """The name of the credential with the key; empty if a file has it."""
     credential_file: Path | None
     spend: bool
+    """Whether the file lets gpubid spend money there."""
     options: MarketOptions | None = None
+    """The keys that only this market has; None if it has none."""
 
     @property
     def is_simulated(self) -> bool:
@@ -84,27 +86,28 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings of a whole agent.toml. `digest` is of its bytes, `file` is its path.
-
-    `runtime` is the service manager's directory for files that end with the daemon, or None without one.
-    `recording_bytes` is the most that recordings of plans may take, or 0 if no plan is recorded. `log_bytes` is the
-    most that kept logs of containers may take.
-    """
+    """The settings of a whole agent.toml."""
 
     file: Path
     digest: str
+    """The digest of the bytes of the file, and of all files that it includes or reads values from."""
     markets: tuple[MarketSettings, ...]
     limits: Limits
     workloads: tuple[Workload, ...] = field(repr=False)
     poll: timedelta
+    """The time between two listings of a market."""
     ledger: Path
     listen: Listen
     strategies: Path | None
+    """The folder of the operator's own strategy files; None without one."""
     operators: Operators = Operators()
     runtime: Path | None = None
+    """The service manager's directory for files that end with the daemon; None without one."""
     notify: Notify = field(default_factory=Notify)
     recording_bytes: int = 0
+    """The most bytes of recordings of plans; 0 if no plan is recorded."""
     log_bytes: int = 0
+    """The most bytes of kept logs of containers."""
     fronts: tuple[Front, ...] = ()
     ledger_server: ServerAddress | None = None
     """The place of the ledger's tables on a server; then `ledger` names only the small files beside them."""

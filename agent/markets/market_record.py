@@ -65,24 +65,29 @@ class IsWide(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyScope:
-    """How `gpubid doctor` finds out whether a key may do too much, and the permissions that our calls need."""
+    """How `gpubid doctor` finds out whether a key may do too much."""
 
     is_wide: IsWide
     needed: tuple[str, ...]
+    """The permissions that our calls need, in the vendor's words."""
 
 
 class Finding(NamedTuple):
-    """The result of a check of this market alone. With a `fix` it is a warning; if `is_failure`, more than that."""
+    """The result of a check of this market alone."""
 
     about: str
+    """The name of the check."""
     sentence: str
+    """What was found."""
     fix: str = ""
+    """The advice; without one there is nothing to fix."""
     is_failure: bool = False
+    """Whether a finding with a `fix` is a failure, and not only a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of `gpubid init` for one of the market's own keys; an optional one may stay without an answer."""
+    """A question of `gpubid init` for one of the market's own keys."""
 
     key: str
     text: str
@@ -90,6 +95,7 @@ class Question:
     is_number: bool = False
     """Whether the answer is a positive number such as an amount of dollars."""
     is_optional: bool = False
+    """Whether it may stay without an answer."""
     is_list: bool = False
     """Whether the answer is a list of words, with commas between them."""
 
@@ -98,7 +104,9 @@ class FirstAnswers(NamedTuple):
     """Answers that `gpubid init` suggests."""
 
     max_price: str
+    """Dollars an hour of one slot."""
     per_day: str
+    """Dollars a day of everything."""
     strategy: str
 
 

@@ -38,16 +38,14 @@ _TICK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The rhythm of one endpoint: at most `burst` calls in any `interval` seconds.
-
-    `penalty` is the wait in seconds after a refusal that names no time. `longest` is the longest wait that any refusal
-    may cause.
-    """
+    """The rhythm of one endpoint: at most `burst` calls in any `interval` seconds."""
 
     interval: float
     burst: int = 1
     penalty: float = 5.0
+    """Seconds to wait after a refusal that names no time."""
     longest: timedelta = LONGEST_SILENCE
+    """The longest wait that any refusal may cause."""
 
 
 UNPACED = Lane(0.0)

@@ -35,24 +35,25 @@ class Capability(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OfferQuery:
-    """A question for offers; narrow by design, since rows are rationed.
-
-    `disk_gb` enters no price; it is checked against the host's space. `host_ids` and `offer_ids`, if not empty, exclude
-    all other hosts and offers. `max_price` saves rows; a market where a bid may wait for its price ignores it.
-    `max_rows` bounds the rows of one search. With `is_sample` one search answers for all tenures. At least
-    `spared_rows` rows of the day's ration must be left.
-    """
+    """A question for offers; narrow by design, since rows are rationed."""
 
     requirements: Requirements
     disk_gb: float
+    """It enters no price; it is checked against the host's space."""
     tenures: frozenset[Tenure] = frozenset({Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND})
     max_price: UsdPerHour | None = None
+    """It saves rows; a market where a bid may wait for its price ignores it."""
     gpu_models: tuple[GpuModel, ...] = ()
     host_ids: tuple[str, ...] = ()
+    """If not empty, all other hosts are excluded."""
     offer_ids: tuple[str, ...] = ()
+    """If not empty, all other offers are excluded."""
     max_rows: int = 32
+    """The most rows of one search."""
     is_sample: bool = False
+    """Whether one search answers for all tenures."""
     spared_rows: int = 0
+    """The rows of the day's ration that must be left, at least."""
 
 
 @dataclass(frozen=True, slots=True)

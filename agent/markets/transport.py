@@ -42,16 +42,17 @@ Key = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: its lane, method, path with encoded query, and JSON body.
-
-    The body may hold secrets of a workload, so no repr shows it.
-    """
+    """One request to a market."""
 
     lane: str
+    """The name of the lane in which it waits for its turn."""
     method: str
     path: str
+    """The path, with an encoded query."""
     body: bytes | None = field(default=None, repr=False)
+    """JSON. It may contain secrets of a workload, so no repr shows it."""
     is_urgent: bool = False
+    """Whether it goes before all other calls of its lane, as a release and a pause do."""
 
     @property
     def door(self) -> str:
@@ -61,10 +62,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long an exchange may take, in seconds, and how many bytes an answer may have."""
+    """The bounds of one exchange."""
 
     deadline: float = DEADLINE_SECONDS
+    """The most seconds that it may take."""
     max_bytes: int = MAX_BYTES
+    """The most bytes of its answer."""
 
 
 USUAL = Bounds()

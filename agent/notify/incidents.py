@@ -17,9 +17,10 @@ MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message for one channel. A repeated message has the same `key`, so receivers can drop doubles."""
+    """A message for one channel."""
 
     key: str
+    """A repeated message has the same key, so that receivers can drop doubles."""
     channel: str
     severity: Severity
     title: str

@@ -38,20 +38,22 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks.
-
-    `rivals` gives the share of losses that a bid avoids. In the markets of `limits` the price paid is not the bid: the
-    bid is then at most `value` or the highest price, and costs what it takes to win.
-    """
+    """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask."""
 
     max_price: MaxPrice
     disk_gb: float
     headroom: float
+    """The most headroom to try, as a share of the floor."""
     ceiling: float
+    """The highest bid as a share of the ask."""
     fastest: float = 0.0
+    """The usual DLPerf of the workload's fastest model, as for `Asks`; 0: every hour counts in full."""
     rivals: Rivals = ASSUMED
+    """The law that gives the share of losses that a bid avoids."""
     limits: frozenset[str] = frozenset()
+    """The markets where the price paid is not the bid, but the price to win."""
     value: UsdPerHour | None = None
+    """The highest bid there; None: the highest price."""
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the bids to try. Which one is cheapest depends on the cost of an interruption on that host."""

@@ -26,7 +26,7 @@ OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One trouble: `kind` is the event's name; unknown parts are empty."""
+    """One trouble, from an event of the ledger. Unknown parts are empty."""
 
     at: datetime
     kind: EventKind
@@ -35,16 +35,21 @@ class Incident:
     host_id: str = ""
     owner_id: str = ""
     cause: Cause | None = None
+    """The cause of an interruption; None for trouble of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggeredProtection:
-    """A protection that was triggered: its subject, and a sentence."""
+    """A protection that was triggered."""
 
     cooldown: Cooldown
+    """The new cooldown of its subject."""
     protection: str
+    """The protection's name."""
     market: str
+    """The market of the first incident."""
     sentence: str
+    """What happened, and the cooldown, for the operator."""
 
 
 Grouping = Callable[[Incident], str]
@@ -56,12 +61,15 @@ class Protection:
     """More than `bears` incidents (plus one for every lease at risk) within `lookback` start a cooldown of `length`."""
 
     name: CooldownKind
+    """The kind of its cooldowns."""
     counts: Grouping
     lookback: timedelta
     bears: int
     length: timedelta
     reason: str
+    """The incidents in words that follow their number."""
     is_by_host: bool = False
+    """Whether several incidents on one host count once."""
 
     def tripped(
         self, incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime

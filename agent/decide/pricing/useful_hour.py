@@ -91,18 +91,22 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class StayCost(msgspec.Struct, frozen=True):
-    """The cost and yield of a stay, in dollars and hours; `hazard` is losses per hour of the stay."""
+    """The expected cost and yield of a stay, in dollars and hours."""
 
     gpu_dollars: float
     disk_dollars: float
     traffic_dollars: float
     idle_dollars: float
+    """The loading time at what an hour of the work is worth. It is not paid."""
     loading_hours: float
     restore_hours: float
     lost_hours: float
+    """The expected work that a loss at the end of the stay makes useless."""
     useful_hours: float
     hazard: float
+    """Losses per hour of the stay."""
     dlperf: float
+    """The DLPerf of the whole offer, after measurements."""
     speed: float = 1.0
     """The share of the promised DLPerf that is left after measurements."""
     egress_dollars: float = 0.0

@@ -32,47 +32,56 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pool or host: $/h of an interruptible slot, the slots held there, and the most slots there.
-
-    `hazard` is the expected losses per hour now, `outlook` their mean over the next hours if the place is kept. Places
-    of one `kin` (a region, a market) are sometimes lost together; others only by chance.
-    """
+    """A pool or host where interruptible slots may run."""
 
     price: float
+    """Dollars an hour of a slot."""
     hazard: float
+    """The expected losses per hour now."""
     outlook: float
+    """The mean of the expected losses per hour over the next hours, if the place is kept."""
     held: int
+    """The slots that run there already."""
     room: int
+    """The most slots there."""
     kin: str = ""
+    """Its region or market. Places of one kin are sometimes lost together; others only by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of the choice, and its prices.
-
-    `slots` must be warm; an hour with fewer costs `short_worth` dollars. On-demand costs `on_demand_price` $/h, and
-    `on_demand_held` slots run on it already. A replacement is warm `gap_hours` after a loss. A start must pay for
-    itself within `stay_hours`. With the chance `together` a loss takes another place of its kin with it.
-    """
+    """The terms of the choice, and its prices."""
 
     slots: int
+    """The slots that must be warm."""
     on_demand_price: float
+    """Dollars an hour of a slot on demand."""
     short_worth: float
+    """The cost of an hour with fewer warm slots, in dollars."""
     gap_hours: float
+    """The time from a loss until a replacement is warm."""
     stay_hours: float = 0.5
+    """The time within which a start must pay for itself."""
     together: float = TOGETHER
+    """The chance that a loss takes another place of its kin with it."""
     most_extra: int = 3
+    """The most spare slots."""
     on_demand_held: int = 0
+    """The slots that run on demand already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Slots for each place and on demand, their hourly cost, and the expected share of time with too few."""
+    """The chosen slots."""
 
     spots: tuple[int, ...]
+    """The interruptible slots at each place, in the order of the places."""
     on_demand: int
+    """The slots on demand."""
     paid: float
+    """Dollars an hour of all slots."""
     short: float
+    """The expected share of the time with too few warm slots."""
 
 
 def choose(places: Sequence[Place], terms: Terms) -> Choice:
