@@ -16,7 +16,7 @@ import aiohttp
 import yarl
 
 from agent import __version__
-from agent.markets import send_permit
+from agent.markets import outer_address, send_permit
 
 SILENCE_SECONDS = 1.5
 """Silence after which a stream counts as complete."""
@@ -105,9 +105,11 @@ class Exchange(Protocol):
 class HttpExchange:
     """The network, by aiohttp."""
 
-    def __init__(self, deadline: float) -> None:
-        """Wait for an answer at most `deadline` seconds of wall time."""
+    def __init__(self, deadline: float, market_url: str = "") -> None:
+        """Wait for an answer at most `deadline` seconds of wall time; `market_url` is where the market is asked."""
         self._deadline = deadline
+        self._market_url = market_url
+        self._files: aiohttp.ClientSession | None = None
         self._reads: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
 
@@ -128,7 +130,7 @@ class HttpExchange:
         """Return the first bytes of an answer; a longer answer is cut."""
         content = b""
         try:
-            async with self._session_for_reads().get(request.url, allow_redirects=False) as response:
+            async with self._session_for_files().get(request.url, allow_redirects=False) as response:
                 while len(content) < most_bytes and (more := await response.content.read(most_bytes - len(content))):
                     content += more
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -151,10 +153,16 @@ class HttpExchange:
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in (self._reads, self._writes):
+        for session in (self._reads, self._writes, self._files):
             if session is not None:
                 await session.close()
-        self._reads = self._writes = None
+        self._reads = self._writes = self._files = None
+
+    def _session_for_files(self) -> aiohttp.ClientSession:
+        if self._files is None:
+            resolver = outer_address.OuterResolver(self._market_url)
+            self._files = self._session(aiohttp.TCPConnector(limit=8, resolver=resolver, use_dns_cache=False))
+        return self._files
 
     def _session_for_reads(self) -> aiohttp.ClientSession:
         if self._reads is None:
@@ -196,7 +204,8 @@ def _in_our_words(error: Exception) -> Lost | NeverLeft:
 def _why(error: aiohttp.ClientConnectorError) -> str:
     """Return why there is no connection. The library's own text may contain an address with a secret."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return ", its name is not found"
+        is_inner = isinstance(error.os_error, outer_address.InnerAddressError)
+        return ", its name is not of the public internet" if is_inner else ", its name is not found"
     if error.errno == errno.ECONNREFUSED:
         return ", nobody listens there"
     return f" ({type(error).__name__})"

@@ -10,10 +10,8 @@ Invariants:
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import yarl
-
 from agent import clock as clocks
-from agent.markets import http_exchange, market_errors, send_permit
+from agent.markets import http_exchange, market_errors, outer_address, send_permit
 from agent.markets import pace as pacing
 from agent.markets.http_exchange import Exchange, Reply
 
@@ -97,7 +95,7 @@ class Transport:
         self._pace = pace
         self._jitter = jitter
         self._bounds = bounds
-        self._exchange = through if through is not None else http_exchange.HttpExchange(bounds.deadline)
+        self._exchange = through if through is not None else http_exchange.HttpExchange(bounds.deadline, base_url)
         self.last_date = ""
         """The Date of the last answer, also of a refusal."""
 
@@ -129,12 +127,10 @@ class Transport:
     async def fetch(self, url: str, most_bytes: int) -> Reply:
         """Return the file at an address that the market gave, requested without the key; a longer file is cut.
 
-        Raises: Unavailable, Malformed (no http or https address).
+        Raises: Unavailable, Malformed (an address that a market may not name).
         """
-        if not _is_web(url):
-            raise market_errors.Malformed(
-                "The market gave an address that is no http or https URL; nothing is fetched."
-            )
+        if why := outer_address.refusal(url, self._base_url):
+            raise market_errors.Malformed(f"The market gave an address for a file, and {why}; nothing is fetched.")
         try:
             return await self._exchange.first(http_exchange.Request("GET", url), most_bytes)
         except (http_exchange.Lost, http_exchange.NeverLeft) as error:
@@ -203,14 +199,6 @@ class Transport:
             # Without a length, a body from a generator would be chunked.
             headers["Content-Length"] = str(length)
         return headers
-
-
-def _is_web(url: str) -> bool:
-    try:
-        parts = yarl.URL(url)
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.host) and parts.user is None
 
 
 def _is_transient(reply: Reply) -> bool:
