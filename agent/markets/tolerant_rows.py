@@ -1,10 +1,13 @@
 """Rows with an unreadable field: the field is left out and the row stays, because the instance exists.
 
+The same holds inside: of an object or a list in a row, the readable fields and rows stay.
+
 Without the row, the instance would look lost. If the row refused the whole listing, no listing could be read for as
 long as the market sends that row, and every order to end something would wait.
 """
 
 import json
+import typing
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -14,6 +17,7 @@ import msgspec
 from agent.markets import market_errors, text
 
 _T = TypeVar("_T", bound=msgspec.Struct)
+_UNREADABLE = object()
 
 
 def not_json(raw: bytes, what: str, error: Exception) -> market_errors.Malformed:
@@ -99,14 +103,32 @@ def row(values: object, kind: type[_T], what: str) -> _T:
 
 
 def _without_the_unreadable(values: Mapping[str, object], kind: type[_T], what: str) -> _T:
-    kept = {}
-    for field in msgspec.structs.fields(kind):
-        if field.encode_name in values and _is_readable(values[field.encode_name], field.type):
-            kept[field.encode_name] = values[field.encode_name]
     try:
-        return msgspec.convert(kept, kind, strict=False)
+        return msgspec.convert(_readable_fields(values, kind), kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
         raise market_errors.Malformed(f"{what} has a row without a readable id: {text.clean(str(error))}") from None
+
+
+def _readable_fields(values: Mapping[str, object], kind: type[msgspec.Struct]) -> dict[str, object]:
+    fields = [field for field in msgspec.structs.fields(kind) if field.encode_name in values]
+    parts = {field.encode_name: _readable_part(values[field.encode_name], field.type) for field in fields}
+    return {name: part for name, part in parts.items() if part is not _UNREADABLE}
+
+
+def _readable_part(value: object, kind: Any) -> object:  # noqa: ANN401 - a type
+    """Return what can be read of a value: an object or a list keeps its other fields and rows."""
+    if _is_readable(value, kind):
+        return value
+    for each in (kind, *typing.get_args(kind)):
+        part: object = _UNREADABLE
+        if isinstance(value, dict) and isinstance(each, type) and issubclass(each, msgspec.Struct):
+            part = _readable_fields(value, each)
+        elif isinstance(value, list) and typing.get_origin(each) is list:
+            parts = [_readable_part(row, typing.get_args(each)[0]) for row in value]
+            part = [row for row in parts if row is not _UNREADABLE]
+        if part is not _UNREADABLE and _is_readable(part, each):
+            return part
+    return _UNREADABLE
 
 
 def _is_readable(value: object, kind: object) -> bool:

@@ -115,7 +115,6 @@ async def test_a_pod_is_an_instance_with_its_money(clock: SteppedClock) -> None:
         ("RUNNING", None, InstanceState.LOADING),
         ("RUNNING", {}, InstanceState.LOADING),
         ("RUNNING", {"uptime": 0}, InstanceState.RUNNING),
-        ("EXITED", {"uptime": 900}, InstanceState.PAUSED),
         ("ERROR", None, InstanceState.FAILED),
         ("DREAMING", None, InstanceState.UNKNOWN),
     ],
@@ -389,7 +388,7 @@ async def test_a_pod_that_is_gone_is_told_by_a_problem_document_alone(clock: Ste
         assert (await runpod.instance(pods.POD)).instance_id == pods.POD
         with pytest.raises(market_errors.NotFound):
             await runpod.instance("nobody")
-        wire.answers = lambda _: Says(pods.pod(status="TERMINATED"))
+        wire.answers = lambda _: Says(pods.pod(status="TERMINATED", cost=0.0))
         with pytest.raises(market_errors.NotFound):
             await runpod.instance(pods.POD)
         wire.answers = lambda _: Says(b"<html>404</html>", 404)

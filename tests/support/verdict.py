@@ -7,7 +7,7 @@ from datetime import datetime
 from agent.cli.rehearsing.rehearsal import Rehearsal
 from agent.domain.market.interruption import Cause
 from agent.domain.work.decision import SPARE, WAITS
-from agent.markets.runpod.market import SILENCE_SECONDS
+from agent.markets.runpod.evidence.silence import SILENCE_SECONDS
 
 SPEND_SHARE = 0.005
 SPEND_DOLLARS = 0.01

@@ -19,7 +19,10 @@ from agent.markets import market_errors, text, tolerant_rows
 
 QUESTION = """
 query account {
-  myself { id clientBalance pods { id podType costPerHr gpuCount desiredStatus lastStatusChange } }
+  myself { id clientBalance pods {
+    id podType costPerHr gpuCount desiredStatus lastStatusChange containerDiskInGb volumeInGb
+    runtime { uptimeInSeconds }
+  } }
 }"""
 _INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
 _MOST = 100_000.0
@@ -35,6 +38,12 @@ _KINDS = (
 )
 
 
+class Report(msgspec.Struct):
+    """The report of a pod's host."""
+
+    uptimeInSeconds: float | None = None  # noqa: N815 - the vendor's spelling
+
+
 class Pod(msgspec.Struct):
     """One pod in GraphQL's answer."""
 
@@ -44,6 +53,14 @@ class Pod(msgspec.Struct):
     gpuCount: int | None = None  # noqa: N815 - as above
     desiredStatus: str | None = None  # noqa: N815 - as above
     lastStatusChange: str | None = None  # noqa: N815 - as above
+    containerDiskInGb: float | None = None  # noqa: N815 - as above
+    volumeInGb: float | None = None  # noqa: N815 - as above
+    runtime: Report | None = None
+
+    @property
+    def uptime(self) -> float | None:
+        """The seconds for which its container has run, None if its host reports nothing."""
+        return self.runtime.uptimeInSeconds if self.runtime is not None else None
 
     @property
     def is_interruptible(self) -> bool:

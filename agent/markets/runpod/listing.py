@@ -12,7 +12,7 @@ MOST_PAGES = 100
 
 
 async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
-    """Return every pod that has not ended.
+    """Return every pod but those that have ended and cost nothing.
 
     Raises:
         Malformed: the body is no page, a pod is listed twice with a difference, or the pages do not end.
@@ -25,7 +25,7 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
             if found.setdefault(row.id, row) != row:
                 raise market_errors.Malformed("runpod listed a pod twice, with a difference; the listing is refused.")
         if not page.nextCursor:
-            return [row for row in found.values() if row.status != states.GONE]
+            return [row for row in found.values() if row.status != states.GONE or row.cost]
         if page.nextCursor == cursor or not page.pods:
             raise market_errors.Malformed("runpod's listing repeats a cursor; it is refused.")
         cursor = page.nextCursor

@@ -4,10 +4,11 @@ Invariants: those of the port. Beyond them:
 1. A listing has every pod of every page, or it is refused. GraphQL's additions make and remove no pod.
 2. If a pod may have been rented at a bid, a listing without GraphQL's part is refused: the pod would pass for on
    demand.
-3. A pod that ran and reports nothing any more counts as running for `SILENCE_SECONDS`; after that its host is silent.
-   In both cases it counts as charged while the listing shows a cost. RunPod documents two things as free: the storage
-   of a host that is down, and the time of announced maintenance. Silence alone is neither
+3. A pod that ran and reports nothing any more counts as running for a while; after that its host is silent
+   (`evidence/silence.py`). In both cases it counts as charged while the listing shows a cost. RunPod documents two
+   things as free: the storage of a host that is down, and the time of announced maintenance. Silence alone is neither
    (references/billing-information and pods/maintenance-and-outages of runpod/docs).
+4. A field that another one or the other surface contradicts changes nothing (`evidence/contradictions.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,12 +43,11 @@ from agent.markets.runpod import (
     search,
     states,
 )
+from agent.markets.runpod.evidence import contradictions, silence
 from agent.markets.runpod.storage import network_volumes
 
 log = structlog.get_logger("gpubid.runpod")
 
-SILENCE_SECONDS = 180.0
-"""The market asks a host for its report with a timeout of about two seconds, so a few missing ones say nothing."""
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """The wait before a removed question is asked again: the market may have been repairing something."""
 HISTORY_KEPT_SECONDS = 4.0
@@ -78,8 +78,8 @@ class RunPodMarket:
         self._volumes = network_volumes.NetworkVolumes(endpoints, clock)
         self._maintenance = maintenance.Maintenance(endpoints, clock, self.name)
         self._prices: dict[tuple[str, str], UsdPerHour] = {}
-        self._heard_at: dict[str, float] = {}
-        self._has_run: set[str] = set()
+        self._contradictions = contradictions.Contradictions()
+        self._silence = silence.Silence()
         self._rows: dict[str, Instance] = {}
         self._graph_pods: dict[str, history.Pod] | None = None
         self._pods_read_at = -HISTORY_KEPT_SECONDS
@@ -110,9 +110,10 @@ class RunPodMarket:
         await self._learn_prices(rows)
         await self._learn_history(rows)
         self._refuse_pods_without_bid_facts(rows)
-        instances = [self._instance(row) for row in rows]
-        self._has_run &= {row.id for row in rows}
-        self._heard_at = {row.id: at for row in rows if (at := self._heard_at.get(row.id)) is not None}
+        pods = [self._told(row) for row in rows]
+        instances = [self._instance(pod) for pod in pods if pod.row.status != states.GONE]
+        for memory in (self._contradictions, self._silence):
+            memory.keep({row.id for row in rows})
         self._rows = {row.instance_id: row for row in instances}
         return instances
 
@@ -121,11 +122,14 @@ class RunPodMarket:
         row = parse.pod(await self._client.pod(instance_id))
         if row.id != instance_id:
             raise market_errors.Malformed(f"runpod answered another pod than {instance_id}.")
-        if row.status == states.GONE:
+        is_ended = row.status == states.GONE and not row.cost
+        if not is_ended:
+            await self._learn_prices([row])
+            await self._learn_history([row])
+        pod = self._told(row)
+        if pod.row.status == states.GONE:
             raise market_errors.NotFound(f"runpod says that pod {instance_id} was ended.")
-        await self._learn_prices([row])
-        await self._learn_history([row])
-        return self._instance(row)
+        return self._instance(pod)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
         """Rent and return the pod's id."""
@@ -346,29 +350,19 @@ class RunPodMarket:
     def _price(self, where: names.Pool) -> UsdPerHour | None:
         return self._prices.get((where.cloud, where.gpu_type))
 
-    def _instance(self, row: parse.PodRow) -> Instance:
-        instance = self._heard(row, parse.instance(row, self._price))
-        pod = (self._graph_pods or {}).get(row.id)
+    def _told(self, row: parse.PodRow) -> contradictions.Told:
+        return self._contradictions.settled(row, (self._graph_pods or {}).get(row.id), self._clock.monotonic())
+
+    def _instance(self, told: contradictions.Told) -> Instance:
+        row, pod = told.row, told.pod
+        instance = self._silence.heard(row, parse.instance(row, self._price), self._clock.monotonic())
         if pod is not None and pod.is_interruptible:
             self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, instance.gpu_rate)
-        instance = history.added(instance, pod, has_run=row.id in self._has_run)
+        instance = history.added(instance, pod, has_run=self._silence.has_run(row.id))
         if row.id in self._at_a_bid:
             bid = instance.gpu_rate if row.cost and "gpu_rate" not in instance.unread else self._at_a_bid[row.id]
             is_read = instance.unread - {"gpu_rate"}
             instance = msgspec.structs.replace(instance, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=is_read)
-        return instance
-
-    def _heard(self, row: parse.PodRow, instance: Instance) -> Instance:
-        now = self._clock.monotonic()
-        if instance.state is InstanceState.RUNNING:
-            self._heard_at[row.id] = now
-            self._has_run.add(row.id)
-        elif instance.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
-            is_late = now - self._heard_at[row.id] < SILENCE_SECONDS
-            state = InstanceState.RUNNING if is_late else InstanceState.OFFLINE
-            return msgspec.structs.replace(instance, state=state)
-        elif row.status != "RUNNING":
-            self._heard_at.pop(row.id, None)
         return instance
 
     async def _is_stopped(self, instance_id: str) -> bool:

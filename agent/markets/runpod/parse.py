@@ -84,7 +84,9 @@ class _Use(msgspec.Struct):
     util: float | None = None
 
 
-class _Runtime(msgspec.Struct):
+class Runtime(msgspec.Struct):
+    """The report of a pod's host."""
+
     uptime: float | None = None
     gpus: list[_Use] | None = None
     ports: list[reach.Port] | None = None
@@ -109,7 +111,7 @@ class PodRow(msgspec.Struct):
     mounts: _Mounts | None = None
     dataCenterId: str | None = None  # noqa: N815 - the vendor's spelling
     ssh: _Ssh | None = None
-    runtime: _Runtime | None = None
+    runtime: Runtime | None = None
     createdAt: str | None = None  # noqa: N815 - as above
 
 
@@ -288,7 +290,7 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         is_wanted_running=states.is_wanted_running(status),
         address=reach.ssh(row.ssh.direct, row.ssh.proxy) if row.ssh else "",
         ports=reach.ports(runtime.ports or ()) if runtime else "",
-        has_trouble=status == "ERROR",
+        has_trouble=status == states.BROKEN,
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
         may_bill_gpu=_may_bill_gpu(cost, status),

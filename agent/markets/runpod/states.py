@@ -7,15 +7,21 @@ Invariants:
 
 from agent.domain.market.instance import InstanceState
 
+BROKEN = "ERROR"
+
 _TABLE = {
     "PROVISIONING": InstanceState.PENDING,
     "STARTING": InstanceState.LOADING,
     "RUNNING": InstanceState.RUNNING,
     "EXITED": InstanceState.PAUSED,
-    "ERROR": InstanceState.FAILED,
+    BROKEN: InstanceState.FAILED,
 }
 GONE = "TERMINATED"
 """A pod that was ended; it soon leaves the listing and costs nothing."""
+
+
+NO_COST = frozenset({"EXITED", GONE})
+"""The statuses whose cost is 0 (OpenAPI document of REST v2)."""
 
 
 def state(status: str, *, has_runtime: bool) -> InstanceState:

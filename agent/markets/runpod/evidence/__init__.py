@@ -1,0 +1,1 @@
+"""What the market's fields and surfaces prove of a pod together."""

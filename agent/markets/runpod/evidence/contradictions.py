@@ -1,0 +1,96 @@
+"""A pod of which two fields, or the market's two surfaces, say different things: the wrong one changes nothing.
+
+Invariants:
+1. A cost contradicts EXITED and TERMINATED, and a report of the host contradicts ERROR: by the OpenAPI document of
+   REST v2 the cost is 0 then, and only a running pod has a report. The status is unknown until GraphQL also shows no
+   running pod. If GraphQL does not show the pod, it is unknown for `PATIENCE_SECONDS`.
+2. A cost or the size of a disk that both surfaces once showed alike is unread while they differ.
+3. A host is silent only if both surfaces show no report of it.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import msgspec
+
+from agent.markets.runpod import history, parse, states
+
+PATIENCE_SECONDS = 900.0
+"""How long a contradicted status must be listed, since markets have shown wrong fields for ten minutes."""
+TOLERANCE = 0.01
+"""Share by which the same figure may differ on two surfaces. Assumed."""
+_RUNNING = "RUNNING"
+_NO_STATUS = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A pod as both surfaces show it, without what they contradict each other in."""
+
+    row: parse.PodRow
+    pod: history.Pod | None
+
+
+class Contradictions:
+    """The contradictions of the pods of an account, and the figures in which its surfaces agreed."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._agreed: set[tuple[str, str]] = set()
+
+    def settled(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> Told:
+        """Return a pod without its contradictions; `now` is monotonic, in seconds."""
+        row = _with_report(row, pod)
+        if self._is_end_doubted(row, pod, now):
+            row = msgspec.structs.replace(row, status=_NO_STATUS)
+        return self._without_false_figures(row, pod)
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget the pods that do not exist any more."""
+        self._since = {pod_id: at for pod_id, at in self._since.items() if pod_id in ids}
+        self._agreed = {(pod_id, name) for pod_id, name in self._agreed if pod_id in ids}
+
+    def _is_end_doubted(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> bool:
+        if not _is_contradicted(row):
+            self._since.pop(row.id, None)
+            return False
+        if pod is not None and pod.desiredStatus is not None:
+            return pod.desiredStatus == _RUNNING
+        return now - self._since.setdefault(row.id, now) < PATIENCE_SECONDS
+
+    def _without_false_figures(self, row: parse.PodRow, pod: history.Pod | None) -> Told:
+        if pod is None or row.status != _RUNNING or pod.desiredStatus not in {_RUNNING, None}:
+            return Told(row, pod)
+        volume = row.mounts.persistent.size if row.mounts is not None and row.mounts.persistent is not None else None
+        figures = (row.cost, pod.costPerHr), (row.disk, pod.containerDiskInGb), (volume, pod.volumeInGb)
+        cost, disk, mounted = (
+            self._is_false(row.id, name, *pair) for name, pair in zip(("cost", "disk", "volume"), figures, strict=True)
+        )
+        if cost:
+            row, pod = msgspec.structs.replace(row, cost=None), msgspec.structs.replace(pod, costPerHr=None)
+        if disk:
+            row = msgspec.structs.replace(row, disk=None)
+        return Told(msgspec.structs.replace(row, mounts=None) if mounted else row, pod)
+
+    def _is_false(self, pod_id: str, name: str, here: float | None, there: float | None) -> bool:
+        if here is None or there is None:
+            return False
+        if abs(here - there) <= TOLERANCE * max(abs(here), abs(there)):
+            self._agreed.add((pod_id, name))
+            return False
+        return (pod_id, name) in self._agreed
+
+
+def _is_contradicted(row: parse.PodRow) -> bool:
+    if row.status in states.NO_COST:
+        return row.cost is not None and row.cost > 0
+    return row.status == states.BROKEN and row.runtime is not None and row.runtime.uptime is not None
+
+
+def _with_report(row: parse.PodRow, pod: history.Pod | None) -> parse.PodRow:
+    """Return a running pod with the report of its host that GraphQL shows, if the listing shows none."""
+    is_silent = row.status == _RUNNING and (row.runtime is None or row.runtime.uptime is None)
+    if not is_silent or pod is None or pod.desiredStatus != _RUNNING or pod.uptime is None:
+        return row
+    runtime = row.runtime or parse.Runtime()
+    return msgspec.structs.replace(row, runtime=msgspec.structs.replace(runtime, uptime=pod.uptime))

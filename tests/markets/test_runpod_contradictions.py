@@ -1,0 +1,127 @@
+"""A field of a pod that another field or GraphQL contradicts: nothing is lost, nothing is counted otherwise."""
+
+from typing import Any
+
+import pytest
+
+from agent.clock import SteppedClock
+from agent.domain import money
+from agent.domain.market.instance import Instance, InstanceState
+from agent.markets import market_errors
+from agent.markets.runpod.evidence import contradictions, silence
+from tests.markets import pods
+from tests.markets.wire import Says
+
+RUNS: dict[str, Any] = {
+    "id": pods.POD,
+    "podType": "RESERVED",
+    "desiredStatus": "RUNNING",
+    "costPerHr": 1.32,
+    "containerDiskInGb": 40,
+    "volumeInGb": 60,
+    "runtime": {"uptimeInSeconds": 900},
+}
+
+
+async def seen(clock: SteppedClock, *answers: tuple[dict[str, Any], dict[str, Any]], wait: float = 60.0) -> Instance:
+    """Return the pod as the last of these pairs of rows shows it, REST's and GraphQL's, each told once."""
+    row, told = answers[0]
+    async with pods.runpod_saying(pods.listing(row, told=[told]), clock) as (runpod, wire):
+        for row, told in answers:
+            wire.answers = pods.listing(row, told=[told])
+            (found,) = await runpod.instances()
+            clock.advance(wait)
+    return found
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    return pods.pod(disk=40, mounts={"persistent": {"size": 60, "path": "/workspace"}}, cost=1.32) | changes
+
+
+@pytest.mark.parametrize("status", ["EXITED", "TERMINATED", "ERROR"])
+async def test_an_end_that_cost_and_graphql_contradict_is_no_end(clock: SteppedClock, status: str) -> None:
+    wait = contradictions.PATIENCE_SECONDS
+    found = await seen(clock, (row(), RUNS), *[(row(status=status), RUNS)] * 3, wait=wait)
+    assert (found.state, found.bills_gpu) == (InstanceState.UNKNOWN, True)
+
+
+async def test_an_end_that_graphql_confirms_is_one_at_once(clock: SteppedClock) -> None:
+    told = RUNS | {"desiredStatus": "EXITED", "lastStatusChange": "Exited by user: Thu Nov 05 2026"}
+    found = await seen(clock, (row(), RUNS), (row(status="EXITED"), told))
+    assert found.state is InstanceState.PAUSED
+
+
+async def test_a_pod_that_exited_is_paused_although_its_last_report_is_still_shown(clock: SteppedClock) -> None:
+    row = pods.pod(status="EXITED", cost=0.0, runtime={"uptime": 900})
+    async with pods.runpod_saying(pods.listing(row), clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert (found.state, found.bills_gpu) == (InstanceState.PAUSED, False)
+
+
+async def test_an_end_with_a_cost_is_believed_at_last_where_graphql_says_nothing(clock: SteppedClock) -> None:
+    wait = contradictions.PATIENCE_SECONDS * 0.6
+    other = {"id": "another", "podType": "RESERVED"}
+    states = [(await seen(clock, *[(row(status="EXITED"), other)] * times, wait=wait)).state for times in (1, 2, 3)]
+    assert states == [InstanceState.UNKNOWN, InstanceState.UNKNOWN, InstanceState.PAUSED]
+
+
+async def test_a_look_by_id_at_a_pod_that_is_called_ended_and_costs_something_finds_it(clock: SteppedClock) -> None:
+    async with pods.runpod_saying(pods.listing(row(), told=[RUNS]), clock) as (runpod, wire):
+        answers = wire.answers
+        wire.answers = lambda asked: (
+            Says(row(status="TERMINATED")) if asked.path == f"/v2/pods/{pods.POD}" else answers(asked)
+        )
+        assert (await runpod.instance(pods.POD)).state is InstanceState.UNKNOWN
+        wire.answers = lambda asked: (
+            Says(row(status="TERMINATED", cost=0.0)) if asked.path == f"/v2/pods/{pods.POD}" else answers(asked)
+        )
+        with pytest.raises(market_errors.NotFound):
+            await runpod.instance(pods.POD)
+
+
+@pytest.mark.parametrize("factor", [0.001, 0.5, 2, 1000])
+async def test_a_cost_that_one_surface_alone_changes_is_unread(clock: SteppedClock, factor: float) -> None:
+    here = await seen(clock, (row(), RUNS), (row(cost=1.32 * factor), RUNS))
+    there = await seen(clock, (row(), RUNS), (row(), RUNS | {"costPerHr": 1.32 * factor}))
+    assert "gpu_rate" in here.unread
+    assert "gpu_rate" in there.unread
+
+
+async def test_a_cost_that_both_surfaces_change_counts(clock: SteppedClock) -> None:
+    found = await seen(clock, (row(), RUNS), (row(cost=1.5), RUNS | {"costPerHr": 1.5}))
+    assert (found.gpu_rate, found.unread) == (money.per_hour("1.5"), frozenset())
+
+
+async def test_surfaces_that_never_agreed_prove_nothing(clock: SteppedClock) -> None:
+    found = await seen(clock, *[(row(), RUNS | {"costPerHr": 1.1, "volumeInGb": 0})] * 3)
+    assert (found.gpu_rate, found.unread) == (money.per_hour("1.32"), frozenset())
+
+
+async def test_a_bid_that_one_surface_alone_changes_stays_the_known_one(clock: SteppedClock) -> None:
+    bid = RUNS | {"podType": "INTERRUPTABLE"}
+    here = await seen(clock, (row(), bid), (row(cost=1320.0), bid))
+    there = await seen(clock, (row(), bid), (row(), bid | {"costPerHr": 1320.0}))
+    assert here.gpu_rate == there.gpu_rate == money.per_hour("1.32")
+
+
+@pytest.mark.parametrize("changed", [{"disk": 40_000}, {"mounts": {"persistent": {"size": 60_000, "path": "/w"}}}])
+async def test_a_size_that_one_surface_alone_changes_is_unread(clock: SteppedClock, changed: dict[str, Any]) -> None:
+    found = await seen(clock, (row(), RUNS), (row(**changed), RUNS))
+    assert "disk_rate" in found.unread
+
+
+@pytest.mark.parametrize("runtime", [None, {}, "junk", {"uptime": "junk"}])
+async def test_a_host_is_silent_only_if_graphql_shows_no_report_either(clock: SteppedClock, runtime: Any) -> None:
+    wait = silence.SILENCE_SECONDS
+    reported = await seen(clock, (row(), RUNS), *[(row(runtime=runtime), RUNS)] * 3, wait=wait)
+    silent = RUNS | {"runtime": None}
+    unreported = await seen(clock, (row(), silent), *[(row(runtime=runtime), silent)] * 3, wait=wait)
+    assert (reported.state, unreported.state) == (InstanceState.RUNNING, InstanceState.OFFLINE)
+
+
+@pytest.mark.parametrize("broken", [{"gpus": [{"util": "junk"}]}, {"ports": "junk"}, {"gpus": 7}])
+async def test_one_unreadable_figure_of_a_report_leaves_the_others(clock: SteppedClock, broken: Any) -> None:
+    runtime = {"uptime": 900, "gpus": [{"util": 80}], "ports": []} | broken
+    async with pods.runpod_saying(pods.listing(row(runtime=runtime)), clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert found.state is InstanceState.RUNNING
