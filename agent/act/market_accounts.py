@@ -22,6 +22,9 @@ from agent.observe import market_time
 
 log = structlog.get_logger("gpubid.app")
 
+OTHER_SECONDS = 120.0
+"""How long a market must name another account than the ledger's while the daemon runs. Meanwhile nothing is paid."""
+
 
 class Accounts:
     """Reads the account of each key, and compares it with the ledger's."""
@@ -31,6 +34,7 @@ class Accounts:
         self._ledger = ledger
         self._markets = markets
         self._clock = clock
+        self._other_since: dict[str, float] = {}
 
     def bound(self, market: str) -> str:
         """Return the market's account that the ledger belongs to, or an empty text before it was read."""
@@ -56,13 +60,18 @@ class Accounts:
             is_due = not bound or self._ledger.is_uncounted(view.market)
             return (view.is_fresh and is_due) or view.account_id not in {"", bound}
 
-        return tuple(view.market for view in views if is_unknown(view))
+        unknown = tuple(view.market for view in views if is_unknown(view))
+        # A market that names our account again has not named another one all the time.
+        self._other_since = {name: at for name, at in self._other_since.items() if name in unknown}
+        return unknown
 
     async def know(self, markets: Iterable[str] | None = None, patience: float | None = None) -> None:
         """Read the account of each key, several markets at once; the cycles ask a silent market again.
 
+        Without `markets` all are asked, and another account is believed at once: the daemon starts.
+
         Raises:
-            LedgerError: a key is of another account than the ledger.
+            LedgerError: a key is of another account than the ledger, and was so in answers over `OTHER_SECONDS`.
         """
         names = tuple(self._markets if markets is None else markets)
         accounts = await asyncio.gather(*(self._account(name, patience) for name in names))
@@ -70,10 +79,20 @@ class Accounts:
             if account is None:
                 continue
             self._clock.heed(name, account.market_time)
+            if markets is not None and self._is_other_for_now(name, account.account_id):
+                continue
             if charges is None and not self.bound(name):
                 # An unbound market pays for nothing: its spend of this month is not known yet.
                 continue
             await self._bind(name, account.account_id, charges)
+
+    def _is_other_for_now(self, name: str, account_id: str) -> bool:
+        """Return whether a market names another account, but not for long: one wrong answer does not end the daemon."""
+        if account_id in {"", self.bound(name)} or self.bound(name) in {"", NO_ACCOUNT_ID}:
+            self._other_since.pop(name, None)
+            return False
+        now = self._clock.monotonic()
+        return now - self._other_since.setdefault(name, now) < OTHER_SECONDS
 
     async def _account(
         self, name: str, patience: float | None

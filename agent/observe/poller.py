@@ -247,9 +247,10 @@ class Poller:
         believed = await market_time.believed(self.market, self._clock, account.market_time)
         skew = self._clock.heed(self.market.name, believed)
         before_fall = self._credit.take(account.credit, self._clock.monotonic())
-        # A wrong clock, or a sudden fall of the credit, is read again with every listing, since one wrong answer must
-        # not stop paying for long.
-        is_usual = abs(skew) <= CLOSE.total_seconds() and before_fall is None
+        # A wrong clock, another account, or a sudden fall of the credit is read again with every listing: one wrong
+        # answer must not stop paying for long.
+        is_same = self.view.account_id in {"", account.account_id}
+        is_usual = abs(skew) <= CLOSE.total_seconds() and before_fall is None and is_same
         self._account_at = self._clock.monotonic() if is_usual else None
         self.view = msgspec.structs.replace(
             self.view,

@@ -41,6 +41,24 @@ def test_a_key_of_another_account_writes_nothing(seed: int, minutes: float, *, r
 
 
 @given(seed=seeds)
+def test_one_wrong_answer_does_not_end_the_daemon(seed: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        lease = await world.until_running()
+        orders = len(world.orders)
+        # The account is read with the listing at least every ten minutes, and again right after the cycle.
+        for _ in range(10):
+            world.weather("wrong_account")
+            await world.cycle()
+            world.still()
+            await world.cycle(minutes=4)
+        assert len(world.orders) == orders
+        assert [each.lease_id for each in world.leases()] == [lease.lease_id]
+        assert [poller.view.no_spend_because for poller in world.app.pollers] == [""]
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds)
 def test_a_ledger_is_not_used_for_another_market_account(seed: int) -> None:
     """The same ledger before another account's market: refused before anything is asked or ordered."""
 
