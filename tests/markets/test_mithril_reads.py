@@ -186,6 +186,26 @@ async def test_no_machine_counts_at_more_than_its_limit_where_only_its_pool_tell
     assert row.gpu_rate == money.per_hour("0.40")
 
 
+@pytest.mark.parametrize("machine_status", ["STATUS_RUNNING", "STATUS_PREEMPTING"])
+async def test_the_word_of_a_bid_alone_is_no_notice_if_its_machines_history_has_none(
+    clock: SteppedClock, machine_status: str
+) -> None:
+    history: list[dict[str, Any]] = [{"timestamp": "2026-11-05T20:03:00Z", "status": "STATUS_RUNNING"}]
+
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/v2/instances/status/history":
+            return Says({"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": history}]})
+        return listing(bid(status="Preempting"), machines=[machine(status=machine_status)])(seen)
+
+    async with mithril_saying(answers, clock) as (mithril, _):
+        (row,) = await mithril.instances()
+        assert (row.state, row.notice_at is None) == (RUNNING, machine_status == "STATUS_RUNNING")
+        at = clock.now()
+        history.append({"timestamp": f"{at:%Y-%m-%dT%H:%M:%SZ}", "status": "STATUS_PREEMPTING"})
+        (later,) = await mithril.instances()
+    assert later.notice_at is not None
+
+
 async def test_without_its_history_a_notice_counts_from_the_first_look(clock: SteppedClock) -> None:
     def answers(seen: Seen) -> Says:
         if seen.path == "/v2/instances/status/history":

@@ -53,8 +53,8 @@ def was_allocated(events: Sequence[MarketEvent]) -> bool:
     return any(event.kind is MarketEventKind.STARTED for event in events)
 
 
-def notice_at(raw: bytes, now: datetime) -> datetime:
-    """Return when a machine under notice ends; counted from now if its history does not show the notice's begin.
+def notice_at(raw: bytes, now: datetime) -> datetime | None:
+    """Return when a machine under notice ends, or None if its history shows no notice that is not over.
 
     Raises:
         Malformed: the body is no history.
@@ -64,8 +64,8 @@ def notice_at(raw: bytes, now: datetime) -> datetime:
         raise market_errors.Malformed(f"{_WHAT} has no list of instances; try again later.")
     events = [event for row in rows if isinstance(row, dict) for event in row.get("events") or ()]
     begun = [at for event in events[-_MOST:] if (at := _preempted_at(event)) is not None]
-    since = max((at for at in begun if now - rules.RULES.notice <= at <= now + _MOST_AHEAD), default=now)
-    return since + rules.RULES.notice
+    since = max((at for at in begun if now - rules.RULES.notice <= at <= now + _MOST_AHEAD), default=None)
+    return None if since is None else since + rules.RULES.notice
 
 
 def _preempted_at(row: object) -> datetime | None:

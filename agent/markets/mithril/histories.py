@@ -165,15 +165,22 @@ class Histories:
             mark = next_mark
         raise market_errors.Malformed("mithril's history of prices does not end; it is refused.")
 
-    async def notice_at(self, bid_fid: str, *, is_preempting: bool) -> datetime | None:
-        """Return when a bid's machine ends, asked once for each notice; None if it was given none."""
+    async def notice_at(self, bid_fid: str, *, is_preempting: bool, has_two_words: bool) -> datetime | None:
+        """Return when a bid's machine ends, asked once for each notice; None if it was given none.
+
+        The word of a bid alone is no notice if the machine's history, which the market can show, has none: it is asked
+        for again with the next listing. `has_two_words` says that the machine's own status is a notice too.
+        """
         if not is_preempting:
             self._forget_old_notice(bid_fid)
             return None
         if bid_fid not in self._notices:
             now = self._clock.now()
             try:
-                self._notices[bid_fid] = events.notice_at(await self._client.statuses(bid_fid), now)
+                at = events.notice_at(await self._client.statuses(bid_fid), now)
+                if at is None and not has_two_words:
+                    return None
+                self._notices[bid_fid] = at or now + rules.RULES.notice
             except market_errors.Unauthorized:
                 raise
             except market_errors.MarketError:

@@ -232,7 +232,12 @@ class MithrilMarket:
         return found
 
     async def _instance(self, bid: parse.Bid, machines: Sequence[parse.Machine], standing: states.Standing) -> Instance:
-        notice = await self._histories.notice_at(bid.fid, is_preempting=bid.status == states.PREEMPTING)
+        machine = rows.newest(machines)
+        notice = await self._histories.notice_at(
+            bid.fid,
+            is_preempting=bid.status == states.PREEMPTING,
+            has_two_words=machine is not None and not states.goes_on(machine.status or ""),
+        )
         known = rows.Known(
             kind=self._kinds.get(bid.instance_type or ""),
             paid=self._paid(bid),
@@ -242,7 +247,7 @@ class MithrilMarket:
             was_allocated=bid.fid in self._had_machine,
             disk_micros=self._terrain.disk_micros_per_gb_month,
         )
-        return rows.instance(bid, rows.newest(machines), standing, known)
+        return rows.instance(bid, machine, standing, known)
 
     def _paid(self, bid: parse.Bid) -> UsdPerHour | None:
         """Return the price that a bid pays: the bill's, else the present price of its pool, at most its limit price.

@@ -40,6 +40,11 @@ def is_live(status: str) -> bool:
     return status.removeprefix(_PREFIX) not in _ENDED
 
 
+def goes_on(status: str) -> bool:
+    """Return whether a machine's own status says that it runs, without a notice."""
+    return status.removeprefix(_PREFIX) == "RUNNING"
+
+
 def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
     """Return the state of a bid, with the status of its newest machine or an empty text; None: it has ended."""
     word = machine.removeprefix(_PREFIX)
