@@ -32,6 +32,14 @@ def offers(*found: dict[str, Any], asked_gb: float = 40.0) -> list[Any]:
     return search.offers(read, frozenset({"aws"}), SEEN_AT, asked_gb, {"aws": 90_000})
 
 
+@pytest.mark.parametrize("status", ["terminated", "failed", "done"])
+@pytest.mark.parametrize("job", ["running", "pulling", "provisioning", "submitted"])
+def test_a_run_that_is_called_over_while_its_job_goes_on_is_no_end(status: str, job: str) -> None:
+    run = rows.Run("1", rows.RunSpec(NAME), status, latest_job_submission=rows.Submission(status=job))
+    standing = states.standing(run, (), Endings())
+    assert (standing.state, standing.may_bill, standing.is_over) == (InstanceState.UNKNOWN, True, False)
+
+
 def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
     (offer,) = offers(row())
     assert (offer.offer_id, offer.host_id) == ("aws/us-east-1/p4d", "pool/aws/us-east-1/p4d")

@@ -29,6 +29,8 @@ _NEVER_RAN = frozenset(
     }
 )
 _IMAGE = "creating_container_error"
+_ONGOING = _BEGINNING | {"running"}
+"""The statuses of a job that has not ended."""
 _ACTIVE = frozenset({"provisioning", "running"})
 UNPROVEN = (
     "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud, "
@@ -59,6 +61,9 @@ def standing(run: rows.Run, machines: Sequence[rows.Machine], endings: Endings) 
     """Return the state of a run with the machines that were made for it."""
     job = run.latest_job_submission or rows.Submission()
     has_machine = job.job_provisioning_data is not None or any(machine.backend for machine in machines)
+    if run.status in FINISHED and job.status in _ONGOING:
+        # The server ends a run after its jobs, so one of both words is wrong.
+        return Standing(InstanceState.UNKNOWN, may_bill=True, is_wanted=True)
     if run.status in FINISHED or run.status == "terminating":
         return _ended(run, job, machines, endings, has_machine=has_machine)
     if run.status in _WAITING:
