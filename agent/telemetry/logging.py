@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -46,11 +46,6 @@ def configure(
         structlog.processors.format_exc_info,
         redactor,
     ]
-    last: Processor = (
-        structlog.processors.JSONRenderer(default=str)
-        if is_json
-        else terminal_lines.TerminalLines(has_colors=target.isatty())
-    )
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -58,6 +53,13 @@ def configure(
         # Tests capture logs, and a reload may change the level: a cached logger would miss both.
         cache_logger_on_first_use=False,
     )
+    _configure_libraries(_handler(target, shared, is_json=is_json), level)
+
+
+def _handler(target: TextIO, shared: Sequence[Processor], *, is_json: bool) -> logging.Handler:
+    """Return the handler that writes every event to `target`; `shared` also processes the events of libraries."""
+    text = terminal_lines.TerminalLines(has_colors=target.isatty())
+    last: Processor = structlog.processors.JSONRenderer(default=str) if is_json else text
     handler = logging.StreamHandler(target)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -65,6 +67,11 @@ def configure(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
         )
     )
+    return handler
+
+
+def _configure_libraries(handler: logging.Handler, level: str) -> None:
+    """Send the log of the libraries through `handler`, and only warnings of the quiet ones."""
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
