@@ -16,11 +16,15 @@ from agent.cli.shared import exits, session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from prometheus_client import CollectorRegistry
+
     from agent.app import App
     from agent.config.settings import Config
+    from agent.daemon import Parts
     from agent.decide.strategy import Tuned
     from agent.ledger.storage_port import Storage
     from agent.systemd import Notifier
+    from agent.telemetry.metrics import Metrics
 
 NOT_STARTED = "not started"
 
@@ -109,11 +113,9 @@ async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> bool:
     """Run the daemon until it is stopped. Return False if the files are to be read again before it leads."""
-    from agent import daemon, schedule, systemd
+    from agent import schedule, systemd
     from agent.app import App
-    from agent.simulator import climate_files
     from agent.telemetry import metric_families, metrics
-    from agent.web.web_server import ListenError
 
     registry = metric_families.registry()
     figures = metrics.Metrics(
@@ -131,26 +133,52 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         if unfit:
             await app.close()
             exits.stop(exits.BAD_INPUT, [f"{config.file}: {each.key}: {each.sentence}" for each in unfit])
-        parts = daemon.Parts(
-            figures,
-            registry,
-            notifier,
-            lambda: session.parse(file, climate_files.names()),
-            lambda url: _announce(app, url),
-            credential=session.named,
-            webhook_secret=_named(config.listen.webhook_credential),
-            token=_named(config.listen.credential),
-        )
-        end = "stopped"
-        try:
-            await daemon.Daemon(app, parts).run()
-        except ListenError as error:
-            end = NOT_STARTED
-            exits.stop(exits.BAD_INPUT, [str(error)])
-        finally:
-            _print_billing(app, end)
-            await app.close()
+        await _serve(app, _parts(app, config, file, figures, registry, notifier))
     return True
+
+
+def _parts(
+    app: "App",
+    config: "Config",
+    file: Path,
+    figures: "Metrics",
+    registry: "CollectorRegistry",
+    notifier: "Notifier",
+) -> "Parts":
+    """Return the parts of the daemon around an App.
+
+    Raises:
+        CredentialError: a credential of [web] cannot be read.
+    """
+    from agent import daemon
+    from agent.simulator import climate_files
+
+    return daemon.Parts(
+        figures,
+        registry,
+        notifier,
+        lambda: session.parse(file, climate_files.names()),
+        lambda url: _announce(app, url),
+        credential=session.named,
+        webhook_secret=_named(config.listen.webhook_credential),
+        token=_named(config.listen.credential),
+    )
+
+
+async def _serve(app: "App", parts: "Parts") -> None:
+    """Run the daemon until it is stopped, and print what goes on billing; or end if it cannot listen."""
+    from agent import daemon
+    from agent.web.web_server import ListenError
+
+    end = "stopped"
+    try:
+        await daemon.Daemon(app, parts).run()
+    except ListenError as error:
+        end = NOT_STARTED
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    finally:
+        _print_billing(app, end)
+        await app.close()
 
 
 def _announce(app: "App", url: str) -> None:
