@@ -209,7 +209,7 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     """Find markets on which a required place is never known, so that nothing is rented there."""
     wants = work.requirements
     records = [registered_markets.record(each.name) for each in config.markets if work.may_use(each.name)]
-    silent = [record.name for record in records if wants.datacenter_only and not record.tells_datacenter]
+    silent = [record.name for record in records if wants.datacenter_only and not record.shows_datacenter]
     if silent:
         sentence = f"{' and '.join(silent)} does not show whether a host is in a data centre: nothing is rented there"
         yield Finding(f"{name}.datacenter", sentence, "remove the key, or name the other markets in `markets`")

@@ -241,7 +241,7 @@ class MarketRecord:
     """The most characters that it takes as the start script of a container."""
     restarts_ended: bool = False
     """Whether its instance goes on after the end of its container, so that only a log or a guard shows the end."""
-    tells_datacenter: bool = False
+    shows_datacenter: bool = False
     """Whether its offers say whether a host is in a data centre."""
     mounts_volumes: bool = False
     """Whether its instances can mount a network volume of the account."""

@@ -123,7 +123,7 @@ def test_a_market_that_tells_no_data_centre_is_named_before_anything_waits_for_i
 ) -> None:
     asks = changed(good, datacenter_only=True)
     assert told(asks) == []
-    silent = replace(registered_markets.record("vast"), tells_datacenter=False)
+    silent = replace(registered_markets.record("vast"), shows_datacenter=False)
     monkeypatch.setattr(registered_markets, "record", lambda _: silent)
     (found,) = told(asks)
     assert "datacenter: vast does not show whether a host is in a data centre: nothing is rented there" in found

@@ -104,7 +104,7 @@ RECORD = MarketRecord(
     findings=findings,
     first_answers=WHOLE_MACHINES,
     restarts_ended=True,
-    tells_datacenter=True,
+    shows_datacenter=True,
     keeps_logs=False,
     keys_at_start="let into the machine, as its user ubuntu, by its start script",
 )
