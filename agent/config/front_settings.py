@@ -19,10 +19,16 @@ class Front:
 
     name: str
     workload: str
+    """The service behind it."""
     port: int
+    """The port of the service's containers."""
     haproxy: Path | None = None
+    """HAProxy's runtime socket; None for a proxy that reads a file."""
     backend: str = ""
+    """HAProxy's backend for this front."""
     file: Path | None = None
+    """The file with the list of leases; None with HAProxy."""
     format: Format = Format.TRAEFIK
+    """The form of that file."""
     drain: timedelta = timedelta()
     """How long an ending of ours waits for the requests of its lease; zero: it waits for none."""

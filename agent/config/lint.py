@@ -40,21 +40,25 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: the key as in the file, its oddity, and the fix."""
+    """One finding."""
 
     key: str
+    """The key, as in the file."""
     sentence: str
+    """What is odd about it."""
     fix: str
+    """What to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts from outside the file: the time and, from the ledger, prices by card, credit by market and regions."""
+    """Facts from outside the file: the time, and facts from the ledger."""
 
     now: datetime
     prices: Mapping[GpuModel, UsdPerHour] = field(default_factory=dict)
     """The lowest floor or ask that was seen for each model, per card and hour."""
     credits: Mapping[str, Usd] = field(default_factory=dict)
+    """The last known credit of each market's account, by market."""
     regions: Collection[str] = ()
     """Regions as the markets' offers showed them, for example "Texas, US"."""
 

@@ -83,11 +83,14 @@ def severity_of(kind: str) -> Severity:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Send events that match and are at least this severe to these channels. Patterns are shell patterns."""
+    """Events to send, and the channels to send them to."""
 
     event: str = "*"
+    """The kinds of events, as a shell pattern."""
     workload: str = "*"
+    """The workloads, as a shell pattern."""
     severity: Severity = Severity.WARNING
+    """The lowest severity to send."""
     channels: tuple[str, ...] = ("webhook", "apprise")
 
     def fits(self, kind: str, workload: str) -> bool:
@@ -101,15 +104,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A generic webhook. Its address is in `url`, or in the credential that `url_credential` names.
-
-    `secret_credential` names the key that signs messages. `body` is a Jinja template; with none the message is JSON.
-    """
+    """A generic webhook."""
 
     url: str = ""
+    """Its address; empty if a credential contains it."""
     url_credential: str = ""
+    """The name of the credential with the address."""
     secret_credential: str = ""
+    """The name of the key that signs messages; empty: they are not signed."""
     body: str = ""
+    """The Jinja template of the body; empty: the message is JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,9 @@ class Hook:
     """A command that is run for each event, without a shell, with the event as JSON on its standard input."""
 
     command: tuple[str, ...]
+    """The program and its arguments."""
     deadline: dt.timedelta = dt.timedelta(seconds=10)
+    """The command is killed after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +136,16 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """The settings of [notify]. `digest_at` is a time of the UTC day; with None there is no digest."""
+    """The settings of [notify]."""
 
     rules: tuple[Rule, ...] = (Rule(),)
     window: dt.timedelta = dt.timedelta(minutes=15)
+    """Later events of an incident within this time are sent in one summary."""
     digest_at: dt.time | None = None
+    """The time of the UTC day at which the digest is sent; None: there is no digest."""
     webhook: Webhook | None = None
     apprise: tuple[str, ...] = ()
+    """The names of the credentials with Apprise addresses."""
     hook: Hook | None = None
     quiet: tuple[Quiet, ...] = ()
 

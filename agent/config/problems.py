@@ -15,13 +15,16 @@ WHOLE_FILE = "(file)"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake. `sentence` names the mistake and, after a semicolon, the fix."""
+    """One mistake."""
 
     file: str
     line: int
     key: str
+    """The path of the key as an operator writes it, or `WHOLE_FILE`."""
     code: str
+    """The kind of the mistake, for programs."""
     sentence: str
+    """The mistake and, after a semicolon, the fix."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.key}: {self.sentence}"

@@ -63,16 +63,17 @@ class MarketSettings:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The address to serve. Port 0 takes any free one. `credential` names the token for the page's orders, or is empty.
-
-    `names` are the host names that a request may use besides addresses and `localhost`.
-    """
+    """The address to serve."""
 
     host: str
     port: int
+    """0 takes any free port."""
     credential: str = ""
+    """The name of the token for the page's orders; empty: the page takes no orders."""
     webhook_credential: str = ""
+    """The name of the secret with which a market signs webhooks; empty: every webhook is refused."""
     names: tuple[str, ...] = ()
+    """The host names that a request may use, besides addresses and `localhost`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,18 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 @dataclass(frozen=True, slots=True)
 class FrontStatus:
-    """A front as last seen. `trouble` is why nothing is known of it, or which leases get no request."""
+    """A front as last seen."""
 
     name: str
     workload: str
     wanted: int = 0
+    """The number of useful leases."""
     up: int = 0
+    """The number of servers that get requests by the proxy's own health check."""
     draining: int = 0
+    """The number of servers that finish their present requests."""
     trouble: str = ""
+    """Why nothing is known of the proxy, or which leases get no request."""
     since: datetime | None = None
     """When its trouble began; None without trouble."""
 

@@ -18,7 +18,7 @@ class UnreadableStateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server of the backend. `status` is HAProxy's own word, such as UP, DOWN or MAINT."""
+    """One server of the backend."""
 
     name: str
     address: str
@@ -28,7 +28,9 @@ class Server:
     is_drained: bool
     """Whether it gets no new connection, and finishes its present ones."""
     sessions: int = 0
+    """The requests that it has, or that wait for it."""
     status: str = ""
+    """HAProxy's own word, such as UP, DOWN or MAINT."""
 
     @property
     def place(self) -> tuple[str, int]:

@@ -33,12 +33,15 @@ _OPEN_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed file, with the files that it includes in `parts`. `digest` is of the bytes of all these files."""
+    """A parsed file, with the files that it includes in `parts`."""
 
     file: str
+    """Its path, for messages."""
     values: dict[str, Any]
     lines: Lines
+    """The line of each of its keys."""
     digest: str
+    """The digest of the bytes of the file and its parts."""
     parts: tuple["Source", ...] = ()
 
     def place(self, path: Path) -> tuple[str, int]:

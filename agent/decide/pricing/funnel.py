@@ -43,9 +43,11 @@ class Relaxed:
     """The offers of the sample that would fit if only one requirement were dropped."""
 
     code: str
+    """The requirement's code, as in `Step`."""
     key: str
     """The key of the configuration that sets the requirement."""
     fits: int
+    """The number of these offers."""
     cheapest: UsdPerHour
     """The lowest price among those, disk included."""
 
@@ -59,8 +61,11 @@ class Funnel:
     age: timedelta
     """How long ago that was."""
     rows: int
+    """The number of sampled offers."""
     steps: tuple[Step, ...]
+    """The requirements that some offers fail, in their order."""
     fits: int
+    """The number of offers that meet every requirement."""
     cheapest: UsdPerHour | None
     """The lowest price, disk included, of the offers that meet every requirement except the price; None without any."""
 

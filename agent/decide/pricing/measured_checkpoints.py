@@ -36,6 +36,7 @@ class Measured:
     """The median of one figure, with the numbers of leases, hosts and owners behind it."""
 
     figure: float
+    """The median, in the unit of `UNITS`."""
     leases: int
     hosts: int
     voices: int

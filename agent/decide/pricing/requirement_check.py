@@ -33,22 +33,24 @@ _KEYS: tuple[tuple[CooldownKind, Callable[[offer.Offer], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an offer does not fit: a code for programs and a sentence."""
+    """Why an offer does not fit."""
 
     code: str
+    """The requirement that failed, for programs."""
     sentence: str
+    """The same for a person, in words that follow the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Hosts and offers that may not be rented now: hosts with a lease of ours, and everything in cooldown.
-
-    `refused_bids` has the highest bid on each offer, by its key, that was just refused as too low.
-    """
+    """Hosts and offers that may not be rented now."""
 
     hosts: Collection[host.HostKey] = frozenset()
+    """The hosts with a lease of ours."""
     cooling: Cooling | None = None
+    """The cooldowns in force."""
     refused_bids: Mapping[str, money.UsdPerHour] = field(default_factory=dict)
+    """The highest bid on each offer, by its key, that was just refused as too low."""
 
     def refuses(self, candidate: offer.Offer, way: useful_hour.Way) -> bool:
         """Return whether a way is a bid that is no higher than a refused one: the quoted floor is stale or rounded."""

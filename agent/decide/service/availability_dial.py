@@ -27,15 +27,14 @@ _DAY = 24 * 3600 * MICROS
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The constants by which the worth follows from the record.
-
-    Without a record the worth is `first` divided by the allowance, which is 1 - target. As much time short as a day
-    allows changes the logarithm of the worth by `gain`; all changes together are at most `most`.
-    """
+    """The constants by which the worth follows from the record."""
 
     first: float = 0.12
+    """The worth without a record, times the allowance, which is 1 - target."""
     gain: float = 0.5
+    """The change of the worth's logarithm by as much time short as a day allows."""
     most: float = 3.0
+    """The most by which all changes together change the logarithm."""
 
 
 LAW = Law()

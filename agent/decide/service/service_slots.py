@@ -53,22 +53,25 @@ class _Spot:
 
 @dataclass(slots=True)
 class ServiceChoice:
-    """The choice for a view, less the slots that it has: the `spots` and the number `on_demand` to rent.
-
-    `needed` is the number of warm slots. `standing` has the ids of leases that are part of the `choice`. `lacking` is
-    the number of slots to add, `surplus` the number of slots too many, `running` the number of useful slots of the
-    choice. `dial` is the dial of a target, None without one.
-    """
+    """The choice for a view, less the slots that it has."""
 
     needed: int
+    """The number of warm slots."""
     choice: capacity_choice.Choice
     lacking: int = 0
+    """The number of slots to add."""
     surplus: int = 0
+    """The number of slots too many."""
     running: int = 0
+    """The number of useful slots of the choice."""
     spots: list[Candidate] = field(default_factory=list)
+    """The candidates for interruptible slots to rent."""
     on_demand: int = 0
+    """The number of slots to rent on demand."""
     standing: frozenset[str] = frozenset()
+    """The ids of the leases that are part of the choice."""
     dial: availability_dial.Dial | None = None
+    """The dial of a target; None without one."""
 
     def includes(self, lease: Lease) -> bool:
         """Return whether a lease is part of the choice."""

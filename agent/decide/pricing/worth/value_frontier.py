@@ -22,20 +22,24 @@ HOURS_A_DAY = 24.0
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to spend a day: its name, the useful hours at full speed, and the dollars."""
+    """A way to spend a day."""
 
     name: str
     hours: float
+    """The useful hours of the day, at full speed."""
     dollars: float
+    """The dollars of the day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A way of the frontier. It is the best from `least_value` dollars an hour on; `is_set` is this workload's own."""
+    """A way of the frontier."""
 
     way: Way
     least_value: float
+    """The value of an hour, in dollars, from which the way is the best."""
     is_set: bool = False
+    """Whether it is the best way at the workload's own value."""
 
 
 def of_ways(ways: Iterable[Way], value: UsdPerHour | None) -> tuple[Step, ...]:
