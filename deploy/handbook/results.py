@@ -158,7 +158,7 @@ def figure_rows(
         [
             *(str(table[key]) for key in differing),
             f"{row['strategy']} *" if row["fitted_on"] else row["strategy"],
-            *(cell for each in figures for cell in _figure(row, each)),
+            *(cell for each in figures for cell in _figure(row, each, baseline)),
         ]
         for table in tables
         for row in table["strategies"]
@@ -167,11 +167,12 @@ def figure_rows(
     return [[cell for place, cell in enumerate(row) if place not in empty] for row in (heading, *rows)]
 
 
-def _figure(row: dict[str, Any], name: str) -> tuple[str, str]:
+def _figure(row: dict[str, Any], name: str, baseline: str) -> tuple[str, str]:
     """Return a figure of a strategy, and its difference with the interval; empty where there is none."""
     if name == MEAN:
-        interval = row["ci95_vs_baseline"]
-        return f"{row['mean_cost']:.2f}", _difference(row["difference_vs_baseline"], interval)
+        less = _difference(row["difference_vs_baseline"], row["ci95_vs_baseline"])
+        against = "" if row["against"] in {"", baseline} else f" (less {row['against']})"
+        return f"{row['mean_cost']:.2f}", f"{less}{against}"
     value = row.get("figures", {}).get(name)
     gap = row.get("figure_differences", {}).get(name)
     return "" if value is None else f"{value:.4g}", "" if gap is None else _difference(gap["difference"], gap["ci95"])

@@ -99,6 +99,13 @@ def test_the_figures_of_several_tables_are_in_one_with_their_intervals() -> None
     assert [row[:2] for row in rows[3:]] == [["1", "patient"], ["1", "on_demand *"]]
 
 
+def test_a_row_that_is_compared_with_another_rule_names_it() -> None:
+    row = {"strategy": "hedged_as_round_robin", "fitted_on": [], "mean_cost": 58.87, "against": "round_robin"}
+    row |= {"difference_vs_baseline": -0.8, "ci95_vs_baseline": [-1.4, -0.32]}
+    _, cells = _script("results").figure_rows([{"baseline": "spothedge_1", "strategies": [row]}], ["mean $"], [])
+    assert cells[1:] == ["58.87", "-0.80 [-1.40, -0.32] (less round_robin)"]
+
+
 def test_an_unknown_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUBID_TRACES", raising=False)
     results = _script("results")
