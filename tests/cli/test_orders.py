@@ -116,7 +116,7 @@ async def test_without_a_daemon_it_is_written_down_and_applied_at_the_start(tmp_
             await daemon.until_told("READY=1")
             assert not await market.billing()
             shown = (await gpubid(tmp_path, "fleet", "--json")).json
-            assert "drained by user" in shown["slots"][0]["why"]
+            assert f"drained by uid {os.getuid()}" in shown["slots"][0]["why"]
             assert (await gpubid(tmp_path, "resume", "train")).code == 0
             assert await until(market.billing, "a rent")
 
