@@ -343,7 +343,7 @@ def _unsettled(fleet: Fleet, lease: Lease) -> str:
         return "it stopped while this daemon was cut off or away, and its guard's bucket is not read yet"
     if workload_end.is_settling(fleet, lease):
         return "its container ended; the next cycle shows whether the work is done"
-    if lease.state is LeaseState.EXITED and not fleet.is_seen(lease):
+    if lease.state is LeaseState.EXITED and (workload_end.is_fresh(fleet, lease) or not fleet.is_seen(lease)):
         return "its container ended; it may run again, which the next listing shows"
     return ""
 

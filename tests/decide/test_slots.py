@@ -81,6 +81,11 @@ def test_an_ended_container_is_paused() -> None:
     assert (answer.kind, answer.reason.code) == (IntentKind.PAUSE, "container_exit")
 
 
+def test_a_container_that_ended_a_moment_ago_may_run_again() -> None:
+    fresh = builders.lease(state=LeaseState.EXITED, state_since=builders.ago(seconds=60))
+    assert held_back(look(leases=(fresh,))) == "settling"
+
+
 @pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.RUNNING])
 def test_a_live_lease_is_not_down(state: LeaseState) -> None:
     held = builders.lease(state=state)

@@ -238,6 +238,11 @@ def _is_over(fleet: Fleet, lease: Lease) -> bool:
     return lease.state is LeaseState.EXITED and not is_settling(fleet, lease)
 
 
+def is_fresh(fleet: Fleet, lease: Lease) -> bool:
+    """Return whether a container ended so recently that it may run again, or that one wrong answer may have said so."""
+    return fleet.now - lease.state_since < SETTLES
+
+
 def is_settling(fleet: Fleet, lease: Lease) -> bool:
     """Return whether the end of a batch's container is not judged yet: it may start again, or its log may say more."""
     work = fleet.workload(lease.slot.workload)
