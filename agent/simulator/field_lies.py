@@ -1,6 +1,7 @@
 """Lies about single fields: an answer is changed just before it is sent, the market itself never is.
 
 `field` is a word of the table below, or any key of the vendor at any depth of the answer ("disk_space", "gpu.count").
+A key with a leading slash is only at the top of an answer or of the rows that are the answer ("/status").
 `how` is the kind of change ("set" by default), and `value` its argument. `instance` limits the lie to rows, or to
 answers, of one instance.
 
@@ -112,7 +113,7 @@ def _later(date: str, seconds: float) -> str:
 
 
 def _falsify(document: object, lie: FieldLie, wanted: str | None, words: Vocabulary) -> bool:
-    paths = words.fields.get(lie.field, (f"{_ANYWHERE}.{lie.field}",))
+    paths = words.fields.get(lie.field) or (_path(lie.field),)
     places = [place for path in paths for place in _places(document, path.split("."), wanted, words)]
     change = _CHANGES[lie.how]
     has_lied = False
@@ -124,6 +125,10 @@ def _falsify(document: object, lie: FieldLie, wanted: str | None, words: Vocabul
             holder[key] = said
             has_lied = True
     return has_lied
+
+
+def _path(key: str) -> str:
+    return key[1:] if key.startswith("/") else f"{_ANYWHERE}.{key}"
 
 
 def _announce(document: object, lie: FieldLie, words: Vocabulary) -> bool:

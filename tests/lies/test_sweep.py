@@ -1,0 +1,59 @@
+"""One wrong field at a time: nothing is paid for that nobody uses, and nothing let go of that somebody uses."""
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from tests.lies import sweep
+from tests.lies.fields import FIELDS, Lie, lies
+from tests.lies.sweep import HOUR, ONCE
+from tests.support import loop
+
+BELIEVED = {
+    ("mithril", "status", "Open"): "a bid that has ended is read as open: it is released again, and counted meanwhile",
+    ("mithril", "status", "Paused"): "as for Open",
+    ("mithril", "limit_price", "$0.01"): "a lower limit counts at once; the order that follows sets our own again",
+}
+"""Lies that are believed in one cycle, and what follows."""
+CONTRADICTED = ("status", "cost", "disk", "mounts.persistent.size", "runtime", "uptime", "util", "ports", "costPerHr")
+"""RunPod's fields that another field or the other surface contradicts for as long as they are wrong."""
+HARMED_ONCE = {
+    "runpod": (("status", "EXITED"), ("status", "ERROR"), ("status", "TERMINATED"), ("cost", 0)),
+    "mithril": (("status", "Preempting"), ("status", "Terminated")),
+    "dstack": (("project_id", "junk"), ("/status", "terminated")),
+    "vast": (("actual_status", "exited"), ("actual_status", "stopped"), ("cur_state", "stopped")),
+}
+"""Lies of which most did harm before their field was doubted."""
+
+
+def harms(market: str, told: Iterable[Lie], minutes: float) -> dict[str, list[str]]:
+    return loop.run(lambda _: sweep.swept(market, told, minutes))
+
+
+def chosen(market: str, pairs: Sequence[tuple[str, object]]) -> list[Lie]:
+    found = [lie for lie in lies(market) if (lie.field.name, lie.change.get("value")) in pairs]
+    assert {(lie.field.name, lie.change["value"]) for lie in found} == set(pairs), "each is a lie of the list"
+    return found
+
+
+@pytest.mark.parametrize("market", sorted(HARMED_ONCE))
+def test_a_field_that_is_wrong_in_one_cycle_does_no_harm(market: str) -> None:
+    assert harms(market, chosen(market, HARMED_ONCE[market]), ONCE) == {}
+
+
+def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
+    assert harms("runpod", chosen("runpod", [("status", "EXITED")]), HOUR) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("market", sorted(FIELDS))
+def test_no_field_that_is_wrong_in_one_cycle_does_harm(market: str) -> None:
+    known = {(name, value) for there, name, value in BELIEVED if there == market}
+    told = (lie for lie in lies(market) if (lie.field.name, lie.change.get("value")) not in known)
+    assert harms(market, told, ONCE) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("field", CONTRADICTED)
+def test_no_contradicted_field_of_runpod_does_harm_for_an_hour(field: str) -> None:
+    assert harms("runpod", (lie for lie in lies("runpod") if lie.field.name == field), HOUR) == {}
