@@ -23,6 +23,7 @@ from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.pricing.worth import value_frontier, work_value
 from agent.decide.strategy import Candidate, Pricing
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
@@ -163,17 +164,17 @@ def _not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
 
 
 def _closed(fleet: Fleet, work: Workload) -> Iterator[str]:
-    opens_at, after = fallback_markets.opens_at(fleet, work), work.fallback.after.total_seconds() / 60
+    opens_at, after = fallback_markets.opens_at(fleet, work), span_text.of(work.fallback.after)
     when = "" if opens_at is None else f", which is at {opens_at:%H:%M} UTC"
     for name in sorted(fallback_markets.closed(fleet, work)):
-        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after:g} minutes{when}"
+        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after}{when}"
 
 
 def _notice(fleet: Fleet, market: str) -> str:
     told = fleet.rules_of(market).notice
     if not told:
         return market_notice.of(market, fleet.guard_notices).sentence
-    return f"notice before a loss to {market}: the market tells it {told.total_seconds() / 60:g} minutes before"
+    return f"notice before a loss to {market}: the market tells it {span_text.of(told)} before"
 
 
 def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tuple[HostKey, float], ...]:

@@ -222,7 +222,7 @@ async def test_a_sign_that_cannot_be_written_is_told_after_a_quarter_of_the_time
         await world.restart()
         await world.cycle(minutes=20)
         (told,) = await world.events("alert.sign_unwritten")
-        assert "the guard of train/0 has had no sign of life for 9" in told.reason
+        assert "the guard of train/0 has had no sign of life for 1 h 3" in told.reason
         assert "after 6 h without one it ends the instance" in told.reason
         key.append(SECRET)
         await world.cycle(minutes=2)
@@ -271,8 +271,8 @@ async def test_a_daemon_whose_passes_fail_lets_the_switch_fire_and_says_so_befor
         assert not await world.events("alert.sign_unwritten")
         await fail(world, 20)
         (told,) = await world.events("alert.sign_unwritten")
-        assert "no pass of this daemon has succeeded for 9" in told.reason
-        assert "from 180 minutes on it writes no sign of life" in told.reason
+        assert "no pass of this daemon has succeeded for 1 h 3" in told.reason
+        assert "from 3 h on it writes no sign of life" in told.reason
         assert "6 h after the last one the guard of train/0 ends its instance" in told.reason
         await fail(world, 90)
         last = await written(server)

@@ -55,7 +55,7 @@ async def test_a_daemon_whose_key_is_refused_lets_the_switch_fire_and_says_so_be
         assert not await world.events("alert.sign_unwritten")
         await cycled(world, 6)
         (told,) = await world.events("alert.sign_unwritten")
-        assert "vast has refused this daemon's key for 15 minutes: from 30 minutes on" in told.reason
+        assert "vast has refused this daemon's key for 15 min: from 30 min on" in told.reason
         assert "1 h after the last one the guard ends the instance" in told.reason
         await cycled(world, 20)
         last = await switch.written(server)

@@ -61,7 +61,7 @@ def test_a_life_from_rent_to_release_with_a_loss_and_its_work() -> None:
     (lost,) = found.lost
     assert (lost.begins, lost.ends, lost.cause) == (ago(hours=10, minutes=30), ago(hours=10), "outbid")
     assert timeline.words(found) == (
-        "running 12 h 0 min, loading 2 h 0 min, paused 1 h 0 min, empty 9 h 0 min, work lost in 1 interruption 30 min"
+        "running 12 h, loading 2 h, paused 1 h, empty 9 h, work lost in 1 interruption 30 min"
     )
 
 

@@ -10,7 +10,7 @@ from agent.config.settings import Config
 from agent.decide.estimate.completion import Allowance, Cap, Completion, completion
 from agent.decide.estimate.option import Estimate
 from agent.decide.run_times import running_limits
-from agent.domain import money
+from agent.domain import money, span_text
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Scope, Thresholds
 from agent.domain.work.run_times.running_limit import LimitOf
@@ -100,7 +100,7 @@ def sentences(times: Times | None, options: Sequence[tuple[str, Estimate]]) -> I
     if times.work.not_before is not None and times.work.not_before > times.now:
         yield f"first start: {times.work.not_before:%Y-%m-%d %H:%M} UTC"
     if times.max_running is not None:
-        yield f"max_running: {running_limits.spoken(times.max_running)}"
+        yield f"max_running: {span_text.minutes(times.max_running)}"
     for row in shown["budgets"]:
         caps = [f"{key.removesuffix('_dollars')} ${row[key]:,.2f}" for key in _KEYS if row[key] is not None]
         yield f"budget of {row['of']}: {', '.join(caps)}"

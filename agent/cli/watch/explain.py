@@ -1,12 +1,13 @@
 """`gpubid explain`: the reasons: candidates with their terms, every refusal, the last decisions."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.cli.shared import completion, frontier, last_good, ledger_access, ledger_questions, session
 from agent.cli.watch import fleet
+from agent.domain import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,15 +171,11 @@ def _measured(row: dict[str, Any]) -> str:
 
 def _why_not(funnel: dict[str, Any]) -> str:
     """Return how many offers of a sample meet each requirement, the sample's age, and which requirement to drop."""
-    sentence = f"asked {_age(funnel['age_seconds'])} ago, a sample: {funnel['sentence']}"
+    sentence = f"asked {span_text.of(timedelta(seconds=funnel['age_seconds']))} ago, a sample: {funnel['sentence']}"
     if funnel["loosen_key"] is None or funnel["fits"]:
         return sentence
     price = f"${funnel['loosen_dollars_per_hour']:.4f}/h"
     return f"{sentence}; without {funnel['loosen_key']} {funnel['loosen_fits']} would fit, from {price}"
-
-
-def _age(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _MINUTE else f"{seconds / _MINUTE:.0f} min"
 
 
 def _decided(row: dict[str, Any]) -> str:

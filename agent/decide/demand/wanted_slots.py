@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from agent.decide.arrays import live_slots
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import Demand, DemandReport
@@ -58,6 +59,6 @@ def _said(terms: Demand, report: DemandReport, slots: int) -> str:
     each = f", {terms.per_slot} a slot" if terms.per_slot > 1 else ""
     said = f"wanted {slots}: {report.tasks} task(s) waiting or running{each}"
     if report.most_tasks > report.tasks:
-        said += f", and up to {report.most_tasks} within {terms.shrink_after.total_seconds() / 60:g} min"
+        said += f", and up to {report.most_tasks} within {span_text.of(terms.shrink_after)}"
     since = f" {report.trouble_since:%H:%M} UTC" if report.trouble_since is not None else ""
     return f"{said}; no answer since{since}: {report.trouble}" if report.trouble else said

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from agent.decide.facts import Alert
 from agent.decide.limits import limits
 from agent.decide.limits.committed_spend import CommittedSpend
-from agent.domain import money
+from agent.domain import money, span_text
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.market_rules import ASSUMED, MarketRules, Settlement
 from agent.domain.money import Usd, UsdPerHour
@@ -62,7 +62,8 @@ class Outlook:
             return f"the credit of {self.market} is unknown{kept}"
         if self.lasts is None:
             return f"credit of {self.market} is {self.credit}, and nothing bills there now"
-        return f"credit of {self.market}, {self.credit}, lasts {_span(self.lasts)} at the present rate of {self.rate}"
+        lasts = span_text.minutes(self.lasts)
+        return f"credit of {self.market}, {self.credit}, lasts {lasts} at the present rate of {self.rate}"
 
 
 def outlook(
@@ -124,15 +125,8 @@ def _drained(mark: Mark, view: MarketView, credit: Usd, part: CommittedSpend, no
     slack = max(LEAST_DRAIN, part.rate.over(LAG_SECONDS), Usd(round(counted.micros * LEAST_SHARE)))
     if fell - counted > slack:
         sentence = (
-            f"the credit of {view.market} fell by {fell} within {_span(now - mark.at)}, and our leases explain "
-            f"{counted} of it: somebody else spends from this account, or the market has charges that it does not "
-            "show; compare `gpubid spend` with the market's bill"
+            f"the credit of {view.market} fell by {fell} within {span_text.minutes(now - mark.at)}, and our leases "
+            f"explain {counted} of it: somebody else spends from this account, or the market has charges that it does "
+            "not show; compare `gpubid spend` with the market's bill"
         )
         yield Alert(EventKind.ALERT_CREDIT_DRAIN, f"{view.market}@{mark.at.isoformat()}", sentence)
-
-
-def _span(span: timedelta) -> str:
-    minutes = int(span.total_seconds() // 60)
-    if minutes < 120:  # noqa: PLR2004 - up to two hours are shown in minutes
-        return f"{minutes} min"
-    return f"{minutes // 60} h" if minutes < 72 * 60 else f"{minutes // 1440} days"

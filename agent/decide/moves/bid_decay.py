@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.pricing import bidding
 from agent.decide.strategy import Proposal, SlotView
+from agent.domain import span_text
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
@@ -27,7 +28,9 @@ def lower(slot: SlotView, lease: Lease, numbers: BidDecayParams, now: datetime) 
     calm_since = max(lease.state_since, lease.bid_since or lease.state_since)
     if bid is None or lease.state is not LeaseState.RUNNING or now - calm_since < numbers.after:
         return Proposal(slot.slot, None, Reason("running", f"{lease.state.value} at {lease.gpu_rate}"))
-    reason = Reason("lower_bid", f"calm for {numbers.after}; lower the bid from {lease.gpu_rate} to {bid}")
+    reason = Reason(
+        "lower_bid", f"calm for {span_text.of(numbers.after)}; lower the bid from {lease.gpu_rate} to {bid}"
+    )
     return Proposal(slot.slot, IntentKind.REBID, reason, lease=lease, bid=bid)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.decide.moves import due_endings
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.front_report import FrontReport
 from agent.domain.record.lease import LeaseState
@@ -38,13 +39,17 @@ def instead(decision: Decision, ending: Decision, fleet: Fleet) -> tuple[Decisio
     if report is None or fleet.now - report.read_at > STALE:
         return decision, None
     if report.asked_at is None:
-        return _waiting(decision, ending, f"its proxy is asked to drain it, for at most {_seconds(work.drain)}"), ending
+        return _waiting(
+            decision, ending, f"its proxy is asked to drain it, for at most {span_text.of(work.drain)}"
+        ), ending
     if is_drained(report):
         return _said(decision, f"its proxy has drained it since {report.asked_at:%H:%M:%S} UTC"), ending
     if fleet.now - report.asked_at < work.drain:
         what = f"its proxy drains it since {report.asked_at:%H:%M:%S} UTC, {report.sessions} request(s) are left"
-        return _waiting(decision, ending, f"{what}, for at most {_seconds(work.drain)}"), ending
-    return _said(decision, f"{report.sessions} request(s) were left after {_seconds(work.drain)} of draining"), ending
+        return _waiting(decision, ending, f"{what}, for at most {span_text.of(work.drain)}"), ending
+    return _said(
+        decision, f"{report.sessions} request(s) were left after {span_text.of(work.drain)} of draining"
+    ), ending
 
 
 def is_drained(report: FrontReport) -> bool:
@@ -62,7 +67,3 @@ def _waiting(decision: Decision, ending: Pause | Release, what: str) -> Decision
 
 def _said(decision: Decision, what: str) -> Decision:
     return replace(decision, reason=replace(decision.reason, sentence=f"{decision.reason.sentence}; {what}"))
-
-
-def _seconds(span: timedelta) -> str:
-    return f"{span.total_seconds():.0f} s"

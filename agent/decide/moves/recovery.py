@@ -22,6 +22,7 @@ from agent.decide.pricing.worth import net_value
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.domain import span_text
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -136,7 +137,7 @@ def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     if now - slot.down.since >= COOL_OFF or lease.end_reason == guard_switch.SWITCHED:
         return None
     sentence = (
-        f"{OWN_HANDS[lease.interrupted_by]}: it stays so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
+        f"{OWN_HANDS[lease.interrupted_by]}: it stays so for {span_text.of(COOL_OFF)}; "
         f"`gpubid pause {lease.slot}` keeps it stopped, `gpubid release {lease.slot}` starts it elsewhere"
     )
     return _hold(slot, "cool_off", sentence)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 
 from agent.decide.accounting import running_time
-from agent.decide.run_times import run_windows, running_limits
+from agent.decide.run_times import run_windows
+from agent.domain import span_text
 from agent.domain.record.lease import Lease
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.run_times.running_limit import LimitOf, RunningLimit
@@ -61,7 +62,7 @@ def _of_limit(
         each = ((str(lease.slot), running_time.of_lease(lease, work, lease.accrued_until)) for lease in running)
         over = [(name, ran) for name, ran in each if ran >= limit.most]
     for name, ran in over[:1]:
-        spent, most = running_limits.spoken(ran), running_limits.spoken(limit.most)
+        spent, most = span_text.minutes(ran), span_text.minutes(limit.most)
         ended = running if limit.of is LimitOf.WORKLOAD else over
         told = f"{most} is no more than the {spent} that {name} has run: it would end {_counted(ended)}"
         yield RunTimeChange(

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice
+from agent.domain import span_text
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour, total_rate
@@ -150,8 +151,8 @@ def after_kill(left: Iterable[Remaining], now: datetime) -> Iterator[Notice]:
         since = min(each.since for each in late)
         rate = total_rate(each.rate for each in late)
         sentence = (
-            f"{_named([each.name for each in late])} still bill(s) {rate}, {round((now - since).total_seconds() / 60)} "
-            "minutes after the kill: gpubid tries again; end it in the market's console if that lasts"
+            f"{_named([each.name for each in late])} still bill(s) {rate}, {span_text.minutes(now - since)} "
+            "after the kill: gpubid tries again; end it in the market's console if that lasts"
         )
         yield Notice("daemon", "bills_after_kill", sentence)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.domain import span_text
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
@@ -83,16 +84,11 @@ class Protection:
         for key, mine in sorted(found.items()):
             count = len({(incident.market, incident.host_id) for incident in mine}) if self.is_by_host else len(mine)
             if count > self.bears + exposed.get(key, 0):
-                trouble = f"{count} {self.reason} within {_span(self.lookback)}"
-                sentence = f"{trouble}: {key} gets a cooldown of {_span(self.length)}"
+                trouble = f"{count} {self.reason} within {span_text.of(self.lookback)}"
+                sentence = f"{trouble}: {key} gets a cooldown of {span_text.of(self.length)}"
                 yield TriggeredProtection(
                     Cooldown(self.name, key, now + self.length, sentence), self.name, mine[0].market, sentence
                 )
-
-
-def _span(span: timedelta) -> str:
-    minutes = round(span / timedelta(minutes=1))
-    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
 
 
 def of_model(market: str, gpu: str) -> str:

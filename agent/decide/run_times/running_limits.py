@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.accounting import running_time
 from agent.decide.facts import Alert
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
@@ -48,7 +49,7 @@ class Ran:
     @property
     def sentence(self) -> str:
         """Both figures, as an operator reads them."""
-        return f"{spoken(self.time)} of {spoken(self.limit.most)} run"
+        return f"{span_text.minutes(self.time)} of {span_text.minutes(self.limit.most)} run"
 
 
 def of_workload(fleet: Fleet, work: Workload) -> Ran | None:
@@ -140,13 +141,6 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
                 yield Alert(EventKind.ALERT_MAX_RUNNING, key, f"{lease.slot} on {lease.lease_id}: {_told(own, 1)}")
 
 
-def spoken(span: timedelta) -> str:
-    """Return the whole minutes of a time: 4 h 10 min."""
-    hours, minutes = divmod(span // _MINUTE, 60)
-    parts = ([f"{hours} h"] if hours else []) + ([f"{minutes} min"] if minutes or not hours else [])
-    return " ".join(parts)
-
-
 def _up(span: timedelta) -> timedelta:
     return -(-span // _MINUTE) * _MINUTE
 
@@ -191,7 +185,8 @@ _THEN = {
 
 
 def _told(ran: Ran, running: int) -> str:
-    return f"{ran.sentence}; in about {spoken(_up(ran.left / running))} {_THEN[ran.limit.then]} (max_running)"
+    left = span_text.minutes(_up(ran.left / running))
+    return f"{ran.sentence}; in about {left} {_THEN[ran.limit.then]} (max_running)"
 
 
 def _ground(ran: Ran) -> str:
@@ -201,5 +196,5 @@ def _ground(ran: Ran) -> str:
 def _reason(work: Workload, ran: Ran) -> Reason:
     whose = work.name if ran.limit.of is LimitOf.WORKLOAD else "its lease"
     way_on = f"raise max_running in [workloads.{work.name}], or `gpubid done {work.name}`"
-    has_run = f"{whose} has run {spoken(ran.time)} of {spoken(ran.limit.most)}"
+    has_run = f"{whose} has run {span_text.minutes(ran.time)} of {span_text.minutes(ran.limit.most)}"
     return Reason(CODE, f"{has_run}, so {_THEN[ran.limit.then]}; {way_on}")

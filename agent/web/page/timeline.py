@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from markupsafe import Markup, escape
 
+from agent.domain import span_text
 from agent.web.feed.slot_history import Doing, History, Stretch
 
 WIDTH, HEIGHT = 600, 22
@@ -27,7 +28,7 @@ def drawn(history: History, since: datetime, now: datetime) -> Markup:
         width = max(across(each.ends) - left, 1.0)
         place = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{height}"'
         year = "" if each.begins.year == now.year else f"{each.begins:%Y}-"
-        span = f"{year}{each.begins:%m-%d %H:%M} to {each.ends:%H:%M} UTC, {spoken(each.span)}"
+        span = f"{year}{each.begins:%m-%d %H:%M} to {each.ends:%H:%M} UTC, {span_text.of(each.span)}"
         return f'<rect class="{name}" {place}><title>{escape(said)}, {span}</title></rect>'
 
     parts = [field(each, each.doing, 0, HEIGHT, each.doing) for each in history.stretches]
@@ -45,12 +46,4 @@ def words(history: History) -> str:
     spans = [(doing.value, history.total(doing)) for doing in Doing]
     times = "1 interruption" if len(history.lost) == 1 else f"{len(history.lost)} interruptions"
     spans.append((f"work lost in {times}", history.total_lost))
-    return ", ".join(f"{name} {spoken(span)}" for name, span in spans if span) or "nothing is known"
-
-
-def spoken(span: timedelta) -> str:
-    """Return a time in hours and minutes."""
-    minutes = round(span.total_seconds() / 60)
-    if not minutes:
-        return f"{span.total_seconds():.0f} s"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 - minutes
+    return ", ".join(f"{name} {span_text.of(span)}" for name, span in spans if span) or "nothing is known"

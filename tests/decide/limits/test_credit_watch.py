@@ -48,7 +48,7 @@ def codes(seen: Fleet, caps: Limits) -> list[str]:
 def test_the_forecast_is_credit_over_what_bills_now() -> None:
     [found] = credit_watch.outlooks(fleet("6.944"), Limits())
     assert found.lasts == timedelta(hours=31)
-    assert found.sentence() == "credit of vast, $6.9440, lasts 31 h at the present rate of $0.2240/h"
+    assert found.sentence() == "credit of vast, $6.9440, lasts 1 day 7 h at the present rate of $0.2240/h"
     [idle] = credit_watch.outlooks(fleet(leases=()), Limits())
     assert idle.lasts is None
     [broke] = credit_watch.outlooks(fleet("-3"), Limits())
@@ -72,11 +72,11 @@ def test_each_market_s_credit_bears_its_own_leases_and_floor() -> None:
     ("hours", "span"),
     [
         (0.99, "59 min"),
-        (1.99, "119 min"),
+        (1.99, "1 h 59 min"),
         (2, "2 h"),
-        (71.9, "71 h"),
+        (71.9, "2 days 23 h"),
         (72, "3 days"),
-        (95.9, "3 days"),
+        (95.9, "3 days 23 h"),
         (240, "10 days"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_drain_that_our_leases_do_not_explain_is_told_under_one_key() -> None:
     loud = watched(fleet("50", "1"), fleet("49.0", "1.2", 60), fleet("48.0", "1.4", 120))
     assert [found.code for found in loud] == ["credit_drain", "credit_drain"]
     assert len({found.key for found in loud}) == 1
-    assert "$1.0000 within 60 min" in loud[0].sentence
+    assert "$1.0000 within 1 h" in loud[0].sentence
 
 
 def test_a_drain_is_what_exceeds_a_quarter_an_hour_of_our_rate_and_a_tenth_of_our_count() -> None:

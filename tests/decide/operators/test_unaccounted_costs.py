@@ -106,7 +106,7 @@ def test_what_bills_is_told_from_the_fifth_minute_of_a_kill_on() -> None:
         seen = after(1, leases=(builders.lease(1),), holds=killed(minutes))
         assert (codes(seen), len(seen.remaining)) == (told, 1)
     (notice,) = unaccounted_costs.notices(after(1, leases=(builders.lease(1),), holds=killed(7)), NOW)
-    assert notice.sentence.startswith("vast-1 still bill(s) $0.2240/h, 7 minutes after the kill")
+    assert notice.sentence.startswith("vast-1 still bill(s) $0.2240/h, 7 min after the kill")
 
 
 def test_without_a_kill_nothing_remains() -> None:

@@ -36,7 +36,7 @@ def sentences(made: Fleet) -> list[str]:
 def test_it_is_told_from_a_quarter_of_an_hour_on() -> None:
     assert sentences(fleet(LATE - timedelta(seconds=1))) == []
     (sentence,) = sentences(fleet(LATE))
-    assert "the guard of train/0 on host h1 has said nothing for 15 minutes" in sentence
+    assert "the guard of train/0 on host h1 has said nothing for 15 min" in sentence
     assert "`gpubid logs train/0`" in sentence
 
 

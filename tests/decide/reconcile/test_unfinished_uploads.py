@@ -42,8 +42,8 @@ def test_a_checkpoint_that_takes_longer_than_the_time_between_losses_is_told_wit
     slow = replace(TOLD, upload_seconds=900.0, manifest="ckpt/00000001-a.json")
     (said,) = sentences([slow])
     assert said.startswith(
-        "train never finishes: a checkpoint of 80.00 GB takes 16.0 min into the bucket, measured on 1 leases, "
-        "and a slot is lost every 12.0 min"
+        "train never finishes: a checkpoint of 80.00 GB takes 16 min into the bucket, measured on 1 leases, "
+        "and a slot is lost every 12 min"
     )
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_said_while_it_fits_or_losses_are_few(losses: int, every: flo
 
 def test_one_that_was_never_whole_is_told_without_a_time_that_nobody_measured() -> None:
     (said,) = sentences([TOLD])
-    assert "a slot is lost every 12.0 min, and no checkpoint of 80.00 GB was ever whole in the bucket" in said
+    assert "a slot is lost every 12 min, and no checkpoint of 80.00 GB was ever whole in the bucket" in said
     assert sentences([replace(TOLD, manifest="ckpt/00000001-a.json")]) == []
     assert sentences([replace(TOLD, checkpoint_bytes=None)]) == []
     assert sentences([]) == []

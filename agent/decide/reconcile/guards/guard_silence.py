@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from agent.decide.facts import Alert
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -45,6 +46,6 @@ def _sentence(fleet: Fleet, lease: Lease, silence: timedelta) -> str:
     if sighting is not None and sighting.is_bare:
         return f"{lease.slot} runs without its guard, as its log says, so nothing carries its checkpoints; {look}"
     return (
-        f"the guard of {lease.slot} on host {lease.host_id} has said nothing for {int(silence.total_seconds() // 60)} "
-        f"minutes, and its bucket answers: it bills {lease.billing_rate}, and its work may be over; {look}"
+        f"the guard of {lease.slot} on host {lease.host_id} has said nothing for {span_text.minutes(silence)}, "
+        f"and its bucket answers: it bills {lease.billing_rate}, and its work may be over; {look}"
     )

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from agent.decide.facts import Alert
 from agent.decide.pricing import measured_checkpoints
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.workload import Workload
@@ -45,14 +46,14 @@ def _sentence(fleet: Fleet, work: Workload, between: timedelta) -> str:
     upload, took, size = (measured.get(name) for name in ("upload_seconds", "took_seconds", "checkpoint_bytes"))
     of_size = f" of {size.figure / 1e9:.2f} GB" if size is not None else ""
     fix = "make it smaller, require more bandwidth, or bid to last longer"
-    every = f"a slot is lost every {_minutes(between)}"
+    every = f"a slot is lost every {span_text.of(between)}"
     if upload is not None:
         needs = timedelta(seconds=upload.figure + (took.figure if took is not None else 0.0))
         if needs < between:
             return ""
         return (
-            f"{work.name} never finishes: a checkpoint{of_size} takes {_minutes(needs)} into the bucket, measured on "
-            f"{upload.leases} leases, and {every}, as of its losses within a day; {fix}"
+            f"{work.name} never finishes: a checkpoint{of_size} takes {span_text.of(needs)} into the bucket, measured "
+            f"on {upload.leases} leases, and {every}, as of its losses within a day; {fix}"
         )
     mine = [each for each in fleet.guard_figures.values() if each.slot.workload == work.name]
     if size is None or any(each.manifest for each in mine):
@@ -60,7 +61,3 @@ def _sentence(fleet: Fleet, work: Workload, between: timedelta) -> str:
     return (
         f"{work.name} never finishes: {every}, and no checkpoint{of_size} was ever whole in the bucket by then; {fix}"
     )
-
-
-def _minutes(span: timedelta) -> str:
-    return f"{span.total_seconds() / 60:.1f} min"

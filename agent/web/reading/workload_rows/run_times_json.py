@@ -8,6 +8,7 @@ from agent.config.run_times import run_calendar
 from agent.decide.accounting import running_time
 from agent.decide.operators.notices import Notice
 from agent.decide.run_times import run_windows, running_limits
+from agent.domain import span_text
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.run_times.running_limit import LimitOf
 from agent.domain.work.workload import Workload
@@ -36,7 +37,7 @@ def _row(work: Workload, known: Recollection, now: datetime) -> dict[str, Any]:
     if window is not None:
         sentences.append(_open(window) if window.is_open else run_windows.waits(window))
     sentences += [] if whole is None else [running_limits.Ran(whole, ran).sentence]
-    sentences += [] if each is None else [f"each lease may run {running_limits.spoken(each.most)}"]
+    sentences += [] if each is None else [f"each lease may run {span_text.minutes(each.most)}"]
     return {
         "workload": work.name,
         "is_window_open": None if window is None else window.is_open,
