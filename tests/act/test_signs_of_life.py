@@ -170,7 +170,7 @@ async def test_a_daemon_that_starts_again_and_again_alerts_about_a_bucket_that_i
                 told += await lives.turn(signs)
             lives.clock.advance(600.0)
     # A quarter of six hours, whatever the number of starts.
-    assert told[0].startswith("the guard of train/0 has had no sign of life for 9")
+    assert told[0].startswith("the guard of train/0 has had no sign of life for 1 h 3")
     assert len(told) < 8
 
 
@@ -208,7 +208,7 @@ async def test_a_daemon_that_dies_in_its_first_pass_again_and_again_alerts_once(
             await signs.keep([lives.work])
     async with lives.life() as signs:
         (said,) = await told(signs)
-        assert said.startswith("the last 5 starts of this daemon ended before their second pass, and for 92 minutes")
+        assert said.startswith("the last 5 starts of this daemon ended before their second pass, and for 1 h 32 min")
         # A pass after a good one ends the count.
         await lives.turn(signs)
         await lives.turn(signs)

@@ -181,10 +181,18 @@ def _credit_sentence(market: str, amount: int | None, leases: Sequence[Lease]) -
         return f"the credit of {market} is unknown"
     if not rate:
         return f"credit of {market} is {Usd(amount)}, and nothing bills there now"
-    minutes = int(max(amount, 0) / rate * 60)
-    hours = f"{minutes // 60} h" if minutes < 72 * 60 else f"{minutes // 1440} days"
-    span = f"{minutes} min" if minutes < 120 else hours
-    return f"credit of {market}, {Usd(amount)}, lasts {span} at the present rate of {UsdPerHour(rate)}"
+    lasts = _lasting(int(max(amount, 0) / rate * 60))
+    return f"credit of {market}, {Usd(amount)}, lasts {lasts} at the present rate of {UsdPerHour(rate)}"
+
+
+def _lasting(minutes: int) -> str:
+    """Return so many minutes in their two largest units."""
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{days} day{'s' * (days > 1)}" + (f" {hours} h" if hours else "")
+    if hours:
+        return f"{hours} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    return f"{minutes} min"
 
 
 def _works(version: Version, leases: Sequence[Lease], at: datetime) -> dict[str, Work]:

@@ -175,7 +175,7 @@ async def test_an_ending_waits_no_longer_than_its_time(tmp_path: Path) -> None:
         began = world.clock.time()
         await until(world, is_moved(world, held))
         assert DRAIN.total_seconds() <= world.clock.time() - began <= DRAIN.total_seconds() + 2 * 15
-        assert "1 request(s) were left after 60 s of draining" in why_released(world, held)
+        assert "1 request(s) were left after 1 min of draining" in why_released(world, held)
         with contextlib.suppress(aiohttp.ClientError):
             assert await stream != serving_program.TOKENS
 

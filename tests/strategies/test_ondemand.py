@@ -92,7 +92,7 @@ def test_what_a_person_or_the_work_ended_is_left_so_for_ten_minutes(cause: Cause
     held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND, interrupted_by=cause)
     (left,) = proposed(SlotView(builders.slot(), held, down=Down(builders.ago(seconds=599))))
     assert (left.kind, left.reason.code) == (None, "cool_off")
-    assert "it stays so for 10 minutes; `gpubid pause train/0` keeps it stopped" in left.reason.sentence
+    assert "it stays so for 10 min; `gpubid pause train/0` keeps it stopped" in left.reason.sentence
     (again,) = proposed(SlotView(builders.slot(), held, down=Down(builders.ago(seconds=600))))
     assert (again.kind, again.lease) == (IntentKind.RESUME, held)
 

@@ -279,9 +279,9 @@ class Daemon:
             self.process.send_signal(number)
         return await self.ended()
 
-    async def ended(self) -> int:
+    async def ended(self, patience_seconds: float = PATIENCE_SECONDS) -> int:
         """Wait for its end and return its exit code."""
-        code = await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+        code = await asyncio.wait_for(self.process.wait(), patience_seconds)
         await asyncio.gather(*self._reading)
         return code
 

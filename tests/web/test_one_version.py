@@ -74,7 +74,7 @@ async def test_a_report_misses_no_span_that_is_metered_while_it_is_made(
     async with served(tmp_path) as page:
         page.world.clock.advance(170.0)
         before, now = (await page.feed.newest()).fleet, page.world.clock.now()
-        question = "taken" if route == "/spend" else "price_hours"
+        question = "lost_work" if route == "/spend" else "price_hours"
         asked, done = getattr(Reader, question), list[int]()
 
         async def interrupted(self: Reader, *more: object, **named: object) -> object:

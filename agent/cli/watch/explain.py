@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 MOST_REFUSED = 20
-_MINUTE = 60.0
 
 
 def explain(
