@@ -109,7 +109,7 @@ def test_no_rule_sees_the_future(here: JobCase, known: int, seed: int) -> None:
 
 
 def test_a_bench_builds_no_table_of_ours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, built = multi_pool_dp._tables, []
+    tables, built = multi_pool_dp.tables, []
     build = tables._build
 
     def counted(key: multi_pool_dp.TableKey) -> multi_pool_dp.Table:

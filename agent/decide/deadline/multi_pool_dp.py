@@ -240,7 +240,7 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
 
 def table(key: TableKey) -> Table:
     """Return the table of a key; equal keys share one table while it is kept."""
-    return _tables.get(key)
+    return tables.get(key)
 
 
-_tables = sized_cache.SizedCache(Table, MOST_BYTES)
+tables = sized_cache.SizedCache(Table, MOST_BYTES)

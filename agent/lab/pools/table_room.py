@@ -16,5 +16,4 @@ SHARE = 0.25
 def take() -> None:
     """Let this process keep tables up to its part of that share, and at least what a daemon keeps."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    tables = multi_pool_dp._tables  # noqa: SLF001 - it has no public name yet
-    tables.most_bytes = max(multi_pool_dp.MOST_BYTES, int(SHARE * memory / (os.cpu_count() or 1)))
+    multi_pool_dp.tables.most_bytes = max(multi_pool_dp.MOST_BYTES, int(SHARE * memory / (os.cpu_count() or 1)))

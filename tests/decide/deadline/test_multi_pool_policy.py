@@ -99,7 +99,7 @@ def test_a_job_begins_where_another_pool_of_the_region_is_spare_and_waits_there_
 def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose checkpoint lies on its disk has another overhead, and so another table, at every look."""
     kept = sized_cache.SizedCache(multi_pool_dp.Table, multi_pool_dp.MOST_BYTES)
-    monkeypatch.setattr(multi_pool_dp, "_tables", kept)
+    monkeypatch.setattr(multi_pool_dp, "tables", kept)
 
     def asked(overhead: float) -> multi_pool_dp.Table:
         tiers = (multi_pool_dp.Tier(1.0, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
