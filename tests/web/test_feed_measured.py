@@ -16,6 +16,8 @@ async def test_what_a_guard_measured_is_in_its_slot_and_null_without_a_guard(tmp
         async with page.world.app.ledger.transaction() as tx:
             told = GuardFigures(held.lease_id, held.slot, "vast", held.host_id, 1, 1, now, 7.5, kept_at=now)
             tx.keep_guard_figures(dataclasses.replace(told, checkpoint_bytes=1_500_000_000, upload_seconds=12.5))
+        # The daemon writes these figures in a cycle, and each cycle's end makes the feed read anew.
+        page.feed.changed()
         shown = (await fleet(page))["slots"][0]["measured"]
     at = shown.pop("told_at")
     assert dt.datetime.fromisoformat(at) == dt.datetime.fromisoformat(shown.pop("kept_at")) == now
