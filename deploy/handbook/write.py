@@ -140,10 +140,11 @@ def feed() -> str:
 
 
 def _shape(name: str, shape: dict[str, Any]) -> str:
-    rows = [f"| `{field}` | {_type(kind)} |" for field, kind in shape["properties"].items()]
-    return "\n".join(
-        [f"## {name}\n", _line(shape["description"]) + "\n", "| field | type |", "| --- | --- |", *rows, ""]
-    )
+    rows = [
+        f"| `{field}` | {_type(kind)} | {_line(kind['description'])} |" for field, kind in shape["properties"].items()
+    ]
+    head = [f"## {name}\n", _line(shape["description"]) + "\n", "| field | type | meaning |", "| --- | --- | --- |"]
+    return "\n".join([*head, *rows, ""])
 
 
 def _type(kind: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
-from agent.web.feed.read_model import Price
+from agent.web.feed.slot_model import Price
 from agent.web.page import chart
 from tests.support.builders import NOW, ago
 

@@ -215,6 +215,19 @@ async def test_the_description_lists_every_path(tmp_path: Path) -> None:
     assert answers == [200, 200, 200]
 
 
+async def test_the_description_says_what_each_field_is_its_unit_and_what_a_null_means(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        _, text = await page.get("/api/v1/openapi.json")
+    shapes = json.loads(text)["components"]["schemas"]
+    said = {f"{name}.{field}": kind for name, shape in shapes.items() for field, kind in shape["properties"].items()}
+    assert [name for name, kind in said.items() if not kind.get("description", "").endswith(".")] == []
+    nulls = [kind["description"] for kind in said.values() if {"type": "null"} in kind.get("anyOf", ())]
+    assert len(nulls) > 30
+    assert [each for each in nulls if "Null: " not in each] == []
+    rates = [name for name in said if name.endswith((".dollars_per_hour", ".bid", ".floor", ".ask"))]
+    assert [name for name in rates if "dollars per hour" not in said[name]["description"]] == []
+
+
 @pytest.mark.parametrize("path", ["/api/v1/fleet", "/api/v1/events", "/api/v1/openapi.json"])
 async def test_a_foreign_name_and_a_write_are_refused(tmp_path: Path, path: str) -> None:
     async with served(tmp_path) as page:

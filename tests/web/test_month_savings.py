@@ -11,7 +11,7 @@ from agent.clock import SystemClock
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import Reader
 from agent.web.feed import month_savings
-from agent.web.feed.read_model import Savings
+from agent.web.feed.money_model import Savings
 from agent.web.page.frame import Frame
 from agent.web.page.visitors import Visitors
 from agent.web.reading import spend_reports

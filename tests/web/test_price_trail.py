@@ -13,7 +13,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.ledger.store import Ledger
 from agent.web.feed import price_trail
-from agent.web.feed.read_model import Price
+from agent.web.feed.slot_model import Price
 from tests.support.builders import NOW, ago, lease, per_hour
 
 DAY_AGO = NOW - price_trail.SPAN

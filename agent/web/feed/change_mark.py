@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from agent.web.feed.read_model import Alert, Fleet, Money, Savings, Slot
+from agent.web.feed.money_model import Money, Savings
+from agent.web.feed.read_model import Alert, Fleet
+from agent.web.feed.slot_model import Slot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_SAVINGS = Savings(EPOCH, EPOCH, None, None, 0.0, None, 0.0, [])

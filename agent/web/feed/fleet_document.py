@@ -34,7 +34,7 @@ from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
-from agent.web.feed import price_trail, read_model, runway, workload_money
+from agent.web.feed import money_model, price_trail, read_model, runway, slot_model, workload_money
 from agent.web.feed.price_trail import Trail
 from agent.web.reading import slot_leases, status_json, views
 from agent.web.reading.workload_rows import array_json, demand_json, run_times_json
@@ -60,7 +60,7 @@ class Sources:
     notices: Sequence[Notice] = ()
     late: Sequence[str] = ()
     refused: Sequence[str] = ()
-    savings: read_model.Savings | None = None
+    savings: money_model.Savings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Summary:
 
     alerts: list[read_model.Alert]
     notes: list[read_model.Alert]
-    money: read_model.Money
+    money: money_model.Money
     last_cycle_at: datetime | None
     is_stale: bool
 
@@ -134,7 +134,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
     return last_cycle_at is None or (now - last_cycle_at).total_seconds() > STALE_POLLS * poll_seconds
 
 
-def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> read_model.Money:
+def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> money_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
     owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
     rate = money.total_rate(lease.billing_rate for lease in known.leases)
@@ -145,7 +145,7 @@ def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]
     hours, ends = runway.runway(standing, caps, credit, rate, now)
     hard = caps.hard(EVERYTHING)
     day, month = hard.amount(Window.DAY), hard.amount(Window.MONTH)
-    return read_model.Money(
+    return money_model.Money(
         today_dollars=(known.total.today + owed).dollars,
         day_cap_dollars=day.dollars if day is not None else None,
         month_dollars=(known.total.month + owed).dollars,
@@ -154,9 +154,9 @@ def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]
         hour_cap_dollars=hard.per_hour.dollars if hard.per_hour is not None else None,
         runway_hours=hours,
         runway_ends=ends,
-        caps=[read_model.Cap(**row) for row in status_json.cap_rows(standing, caps)],
+        caps=[money_model.Cap(**row) for row in status_json.cap_rows(standing, caps)],
         credit=[
-            read_model.Credit(
+            money_model.Credit(
                 each.market,
                 each.credit.dollars if each.credit is not None else None,
                 each.lasts.total_seconds() / 3600 if each.lasts is not None else None,
@@ -169,7 +169,7 @@ def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]
     )
 
 
-async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[read_model.Slot]:
+async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[slot_model.Slot]:
     """Return the configured slots in order, then each lease without a slot."""
     having = slot_leases.filled(places, of.known.leases)
     leads = [slot_leases.lead(mine) for mine in having.by_slot.values()]
@@ -196,13 +196,13 @@ def _row(
     mine: Sequence[Lease],
     trails: Mapping[str, Trail],
     share: float | None,
-    decision: read_model.Decision | None,
-) -> read_model.Slot:
+    decision: slot_model.Decision | None,
+) -> slot_model.Slot:
     lease = slot_leases.lead(mine)
     prices = list(trails.get(lease.lease_id, price_trail.NOTHING).prices) if lease else []
     last = prices[-1] if prices else None
     floor = last.floor if last else None
-    return read_model.Slot(
+    return slot_model.Slot(
         slot=name,
         state=lease.state.value if lease else "empty",
         is_configured=False,
@@ -225,11 +225,11 @@ def _row(
     )
 
 
-def _measured(figures: GuardFigures | None) -> read_model.Measured | None:
+def _measured(figures: GuardFigures | None) -> slot_model.Measured | None:
     if figures is None:
         return None
     size = figures.checkpoint_bytes
-    return read_model.Measured(
+    return slot_model.Measured(
         told_at=figures.told_at,
         progress=figures.progress,
         kept_at=figures.kept_at,
@@ -240,7 +240,7 @@ def _measured(figures: GuardFigures | None) -> read_model.Measured | None:
     )
 
 
-def _with(row: read_model.Slot, **changes: Any) -> read_model.Slot:  # noqa: ANN401 - fields of any type
+def _with(row: slot_model.Slot, **changes: Any) -> slot_model.Slot:  # noqa: ANN401 - fields of any type
     return msgspec.structs.replace(row, **changes)
 
 
@@ -264,7 +264,7 @@ def _useful_share(
     return round(useful / paid, 4) if paid else None
 
 
-def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
+def _planned(seen: Pass | None) -> Iterator[tuple[str, slot_model.Decision]]:
     """Yield the decisions of the last cycle with their slots. The first of a slot's decisions is carried out next."""
     seen_slots: set[str] = set()
     for decision in seen.plan.decisions if seen is not None else ():
@@ -273,13 +273,13 @@ def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
             seen_slots.add(row["slot"])
             yield (
                 row["slot"],
-                read_model.Decision(seen.plan.now, row["kind"], row["code"], _sentence(row["sentence"]), row["limit"]),
+                slot_model.Decision(seen.plan.now, row["kind"], row["code"], _sentence(row["sentence"]), row["limit"]),
             )
 
 
-def _recorded(decision: RecordedDecision) -> read_model.Decision:
+def _recorded(decision: RecordedDecision) -> slot_model.Decision:
     reason = decision.reason
-    return read_model.Decision(
+    return slot_model.Decision(
         decision.at, decision.kind, reason.code, _sentence(reason.sentence), reason.limit or None
     )
 

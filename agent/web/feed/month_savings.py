@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.daemon_port import Orders
-from agent.web.feed.read_model import Savings
+from agent.web.feed.money_model import Savings
 from agent.web.reading import spend_reports
 
 EVERY = timedelta(minutes=10)

@@ -17,7 +17,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.ledger.reader import Reader
-from agent.web.feed.read_model import Price
+from agent.web.feed.slot_model import Price
 
 Slice = tuple[str, str, int]
 """Market, host and number of GPUs."""

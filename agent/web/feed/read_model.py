@@ -3,269 +3,142 @@
 1. Money is in dollars with at most six decimals. Times are ISO 8601 in UTC.
 2. Text from a market is on one line, bounded, and without control characters (agent/markets/text.py).
 3. Within v1, fields are added, never renamed, retyped or removed.
+4. Every field has a description, which the readers of the API see: its unit, and what a null means.
 """
 
-from datetime import datetime
 from typing import Annotated
 
-import msgspec
+from msgspec import Meta, Struct
 
-Instant = Annotated[datetime, msgspec.Meta(tz=True)]
-
-
-class Alert(msgspec.Struct, frozen=True):
-    """One problem: a program reads `code`, a person reads `sentence`. `about` names the object."""
-
-    about: str
-    code: str
-    sentence: str
+from agent.web.feed.money_model import Money
+from agent.web.feed.slot_model import Instant, Slot
 
 
-class Market(msgspec.Struct, frozen=True):
-    """A market: whether its last listing was complete, and when it was read."""
+class Alert(Struct, frozen=True):
+    """One problem, or one note."""
 
-    market: str
-    is_fresh: bool
-    listed_at: Instant | None
-
-
-class Price(msgspec.Struct, frozen=True):
-    """Prices from `at` on: our bid, and floor and ask of the same number of GPUs on that host, in dollars per hour."""
-
-    at: Instant
-    bid: float | None
-    floor: float | None
-    ask: float | None
+    about: Annotated[str, Meta(description="The object that it concerns.")]
+    code: Annotated[str, Meta(description="Its code, for programs.")]
+    sentence: Annotated[str, Meta(description="The problem and its fix, or the note, for people.")]
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """A decision with its reason. `limit` names the limit that forbade the strategy's proposal."""
+class Market(Struct, frozen=True):
+    """A market and its last listing of our instances."""
 
-    at: Instant
-    kind: str
-    code: str
-    sentence: str
-    limit: str | None
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """The last measurements of a lease's guard. The host could falsify these figures.
-
-    `progress` is in the work's own unit. `kept_at` is the time of the last checkpoint in the bucket. Without one, it is
-    the time at which the present running stretch began.
-    """
-
-    told_at: Instant
-    progress: float | None
-    kept_at: Instant | None
-    checkpoint_gb: float | None
-    took_seconds: float | None
-    upload_seconds: float | None
-    restore_seconds: float | None
+    market: Annotated[str, Meta(description="The name of the market.")]
+    is_fresh: Annotated[bool, Meta(description="Whether the last listing was complete.")]
+    listed_at: Annotated[
+        Instant | None, Meta(description="The instant of the last complete listing. Null: there was none yet.")
+    ]
 
 
-class Slot(msgspec.Struct, frozen=True):
-    """A slot with its last lease. Without a lease its state is `empty`.
-
-    `dollars_per_hour` is the present rate of all leases of the slot. `bid` is null on demand. `floor` and `ask` are the
-    last that were seen. `prices` are the changes of the last day, oldest first. `useful_share` is the useful part of
-    today's paid time of its present leases. `decision` is the last one about the slot. `why` says why the slot does not
-    run. `is_configured` is false for a lease without a configured slot, which bills too. `measured` is null without a
-    guard that reports to a bucket.
-    """
-
-    slot: str
-    state: str
-    is_configured: bool
-    lease: str | None
-    market: str | None
-    host: str | None
-    gpu: str | None
-    gpus: int | None
-    tenure: str | None
-    since: Instant | None
-    dollars_per_hour: float
-    bid: float | None
-    floor: float | None
-    ask: float | None
-    prices: list[Price]
-    useful_share: float | None
-    decision: Decision | None
-    why: str
-    measured: Measured | None
-
-
-class Cap(msgspec.Struct, frozen=True):
-    """A cap with the committed spend that counts against it. `window` is per_hour, per_day, per_month or total."""
-
-    scope: str
-    name: str
-    window: str
-    used_dollars: float
-    cap_dollars: float
-
-
-class Credit(msgspec.Struct, frozen=True):
-    """The credit of a market's account, and how many hours it lasts at the present rate."""
-
-    market: str
-    dollars: float | None
-    lasts_hours: float | None
-    sentence: str
-
-
-class WorkloadMoney(msgspec.Struct, frozen=True):
-    """A workload's present rate of spend and its spend today, including the cost of its leases up to `as_of`.
-
-    `useful_hours` and `dollars_per_useful_hour` are of today up to the last metering. `dollars_per_useful_hour` is null
-    while there are no useful hours.
-    """
-
-    workload: str
-    dollars_per_hour: float
-    today_dollars: float
-    useful_hours: float
-    dollars_per_useful_hour: float | None
-
-
-class Savings(msgspec.Struct, frozen=True):
-    """The useful hours since `since`, compared with the on-demand price of their time, as of their own instant `as_of`.
-
-    `spent_dollars` is the cost of the leases of cards with an on-demand price. `compared_dollars` is the on-demand cost
-    of their useful hours. `saved_dollars` is the difference, negative if we paid more. `share` is `saved_dollars` as a
-    share of `compared_dollars`. Without a price to compare with, a figure is null. `unpriced_dollars` were spent on the
-    cards in `unpriced`, which have no such price.
-    """
-
-    since: Instant
-    as_of: Instant
-    saved_dollars: float | None
-    share: float | None
-    spent_dollars: float
-    compared_dollars: float | None
-    unpriced_dollars: float
-    unpriced: list[str]
-
-
-class Money(msgspec.Struct, frozen=True):
-    """Spend including the cost of leases up to `as_of`, the caps over everything, and the runway at the running rate.
-
-    `runway_hours` is the time until a cap or credit is used up first, or null if none will be; `runway_ends` names it.
-    `savings` are of this month and have their own instant, at most ten minutes old while there are readers. They are
-    null until they are computed.
-    """
-
-    today_dollars: float
-    day_cap_dollars: float | None
-    month_dollars: float
-    month_cap_dollars: float | None
-    dollars_per_hour: float
-    hour_cap_dollars: float | None
-    runway_hours: float | None
-    runway_ends: str
-    caps: list[Cap]
-    credit: list[Credit]
-    workloads: list[WorkloadMoney]
-    savings: Savings | None
-
-
-class Happened(msgspec.Struct, frozen=True):
+class Happened(Struct, frozen=True):
     """One event of the ledger."""
 
-    id: int | None
-    at: Instant
-    kind: str
-    slot: str | None
-    lease: str | None
-    market: str | None
-    host: str | None
-    cause: str | None
-    bid: float | None
-    dollars: float | None
-    why: str
+    id: Annotated[int | None, Meta(description="Its number in the ledger. Null: it has none.")]
+    at: Annotated[Instant, Meta(description="The instant of the event, as far as it is known.")]
+    kind: Annotated[str, Meta(description="Its kind, such as `lease.interrupted`.")]
+    slot: Annotated[str | None, Meta(description="The slot, such as `train/0`. Null: it concerns no slot.")]
+    lease: Annotated[str | None, Meta(description="The id of the lease. Null: it concerns no lease.")]
+    market: Annotated[str | None, Meta(description="The name of the market. Null: it concerns no market.")]
+    host: Annotated[str | None, Meta(description="The host, by the market's id. Null: it concerns no host.")]
+    cause: Annotated[str | None, Meta(description="The cause of an interruption. Null: it is no interruption.")]
+    bid: Annotated[float | None, Meta(description="Our bid then, in dollars per hour. Null: it concerns no bid.")]
+    dollars: Annotated[float | None, Meta(description="The amount of money. Null: it has no amount.")]
+    why: Annotated[str, Meta(description="The evidence or the reason, for people.")]
 
 
-class Array(msgspec.Struct, frozen=True):
-    """How far an array is: its slots, and the cost and the hours that it still needs, by its finished slots.
+class Array(Struct, frozen=True):
+    """How far an array is, and the cost and the hours that it still needs, judged by its finished slots.
 
-    The figures to go are medians, with the ends of their 90 % intervals; null before five slots are done.
+    The figures to go are medians with the ends of their 90 % intervals. Before five slots are done, each is null.
     """
 
-    workload: str
-    slots: int
-    done: int
-    live: int
-    held: int
-    dollars_to_go: float | None
-    dollars_to_go_low: float | None
-    dollars_to_go_high: float | None
-    hours_to_go: float | None
-    hours_to_go_low: float | None
-    hours_to_go_high: float | None
-    sentence: str
+    workload: Annotated[str, Meta(description="The name of the array.")]
+    slots: Annotated[int, Meta(description="The number of its slots.")]
+    done: Annotated[int, Meta(description="How many of them are done.")]
+    live: Annotated[int, Meta(description="How many have an open lease and are neither done nor held.")]
+    held: Annotated[int, Meta(description="How many wait for a person.")]
+    dollars_to_go: Annotated[float | None, Meta(description="The dollars to go. Null: not known yet.")]
+    dollars_to_go_low: Annotated[
+        float | None, Meta(description="The low end of the dollars to go. Null: not known yet.")
+    ]
+    dollars_to_go_high: Annotated[
+        float | None, Meta(description="The high end of the dollars to go. Null: not known yet.")
+    ]
+    hours_to_go: Annotated[float | None, Meta(description="The hours to go. Null: not known yet.")]
+    hours_to_go_low: Annotated[float | None, Meta(description="The low end of the hours to go. Null: not known yet.")]
+    hours_to_go_high: Annotated[float | None, Meta(description="The high end of the hours to go. Null: not known yet.")]
+    sentence: Annotated[str, Meta(description="The same, for people.")]
 
 
-class Demand(msgspec.Struct, frozen=True):
-    """How many slots a demand wants, by the last cycle: `least` to `most`, `live` of them live now.
+class Demand(Struct, frozen=True):
+    """How many slots a demand wants, by the last cycle."""
 
-    `tasks` are those of the last answer, which was read at `answered_at`; both are null before the first one.
-    `silent_since` is the first question since then without an answer, or null. `by_hand_until` is null unless a person
-    has set `wanted`.
-    """
-
-    workload: str
-    least: int
-    most: int
-    wanted: int
-    live: int
-    tasks: int | None
-    answered_at: Instant | None
-    silent_since: Instant | None
-    by_hand_until: Instant | None
-    sentence: str
-
-
-class Fleet(msgspec.Struct, frozen=True):
-    """The fleet as of `as_of`.
-
-    `last_cycle_at` is the instant of the last finished cycle. `is_stale` is true if that is more than four polls ago.
-    `alerts` are problems; `notes` need no action. `is_killed` is true while a `gpubid kill` is in force.
-    `refused_configuration` has the mistakes of the last reload. `in_doubt` counts orders without a known outcome.
-    `events` are the last ones, newest first.
-    """
-
-    version: str
-    as_of: Instant
-    last_cycle_at: Instant | None
-    poll_seconds: float
-    is_stale: bool
-    is_well: bool
-    is_killed: bool
-    alerts: list[Alert]
-    notes: list[Alert]
-    refused_configuration: list[str]
-    markets: list[Market]
-    money: Money
-    wanted: int
-    running: int
-    in_doubt: int
-    arrays: list[Array]
-    demands: list[Demand]
-    slots: list[Slot]
-    events: list[Happened]
+    workload: Annotated[str, Meta(description="The name of the workload.")]
+    least: Annotated[int, Meta(description="The fewest slots that are ever wanted.")]
+    most: Annotated[int, Meta(description="The most slots that are ever wanted.")]
+    wanted: Annotated[int, Meta(description="How many slots are wanted now.")]
+    live: Annotated[int, Meta(description="How many slots are live now.")]
+    tasks: Annotated[int | None, Meta(description="The tasks of the last answer. Null: no answer yet.")]
+    answered_at: Annotated[Instant | None, Meta(description="The instant of the last answer. Null: no answer yet.")]
+    silent_since: Annotated[
+        Instant | None,
+        Meta(
+            description="The first question since the last answer that got none. Null: the last question was answered."
+        ),
+    ]
+    by_hand_until: Annotated[
+        Instant | None, Meta(description="The instant until which a person has set `wanted`. Null: no person has.")
+    ]
+    sentence: Annotated[str, Meta(description="The same with its reason, for people.")]
 
 
-class Beat(msgspec.Struct, frozen=True):
+class Fleet(Struct, frozen=True):
+    """The fleet as of `as_of`."""
+
+    version: Annotated[str, Meta(description="The version of gpubid.")]
+    as_of: Annotated[Instant, Meta(description="The instant of all figures.")]
+    last_cycle_at: Annotated[
+        Instant | None, Meta(description="The instant of the last finished cycle. Null: none yet.")
+    ]
+    poll_seconds: Annotated[float, Meta(description="The seconds between two cycles.")]
+    is_stale: Annotated[
+        bool, Meta(description="Whether the last cycle is more than four polls ago, or none has ended.")
+    ]
+    is_well: Annotated[bool, Meta(description="Whether there are no alerts.")]
+    is_killed: Annotated[bool, Meta(description="Whether a `gpubid kill` is in force.")]
+    alerts: Annotated[list[Alert], Meta(description="The problems.")]
+    notes: Annotated[list[Alert], Meta(description="Facts that need no action.")]
+    refused_configuration: Annotated[
+        list[str], Meta(description="The mistakes for which the last reload was refused. Empty: it was not refused.")
+    ]
+    markets: Annotated[list[Market], Meta(description="The markets, by name.")]
+    money: Annotated[Money, Meta(description="Spend, caps, credit and savings.")]
+    wanted: Annotated[int, Meta(description="The number of configured slots.")]
+    running: Annotated[int, Meta(description="How many of them run.")]
+    in_doubt: Annotated[int, Meta(description="The number of orders without a known outcome.")]
+    arrays: Annotated[list[Array], Meta(description="The arrays.")]
+    demands: Annotated[list[Demand], Meta(description="The workloads with a demand.")]
+    slots: Annotated[list[Slot], Meta(description="The configured slots, then the leases without one.")]
+    events: Annotated[list[Happened], Meta(description="The last events, newest first.")]
+
+
+class Beat(Struct, frozen=True):
     """The instants and the money of the newest document. All other values are still those of the last document."""
 
-    as_of: Instant
-    last_cycle_at: Instant | None
-    is_stale: bool
-    money: Money
+    as_of: Annotated[Instant, Meta(description="The instant of these figures.")]
+    last_cycle_at: Annotated[
+        Instant | None, Meta(description="The instant of the last finished cycle. Null: none yet.")
+    ]
+    is_stale: Annotated[
+        bool, Meta(description="Whether the last cycle is more than four polls ago, or none has ended.")
+    ]
+    money: Annotated[Money, Meta(description="Spend, caps, credit and savings.")]
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """The reason why there is no answer: a code for programs and a sentence for people."""
+class Refusal(Struct, frozen=True):
+    """The reason why there is no answer."""
 
-    error: str
-    sentence: str
+    error: Annotated[str, Meta(description="Its code, for programs.")]
+    sentence: Annotated[str, Meta(description="The reason, for people.")]

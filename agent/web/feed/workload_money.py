@@ -12,7 +12,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted
 from agent.ledger.memory import Recollection
 from agent.markets.text import clean
-from agent.web.feed.read_model import WorkloadMoney
+from agent.web.feed.money_model import WorkloadMoney
 
 NOTHING = Counted()
 

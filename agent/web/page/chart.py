@@ -15,7 +15,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from agent.domain.record.event import Event
-from agent.web.feed.read_model import Price
+from agent.web.feed.slot_model import Price
 
 LINES = ("ask", "floor", "bid")
 """The lines in the order of drawing. The last one, the bid, is on top."""
