@@ -1,5 +1,7 @@
 """Running winners of auctions under a cap of the rate: a lower limit instead of a pause, where that does."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -7,9 +9,11 @@ import pytest
 
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
+from agent.decide.moves import immediate_endings
 from agent.decide.pricing import cooldowns
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Rebid
 from tests.support import builders, second_price
 
@@ -52,6 +56,41 @@ def test_a_limit_that_is_falsely_listed_too_high_is_not_lowered_to_more_than_the
     cut = decided(falsely, Limits(per_hour=builders.per_hour("2")))
     assert isinstance(cut, Rebid)
     assert cut.bid == builders.per_hour("0.80")
+
+
+OWN = (builders.per_hour("0.40"),)
+LISTED = builders.per_hour(3000)
+
+
+def test_a_limit_that_is_listed_above_our_own_lowers_no_limit_below_ours() -> None:
+    """The cap of $1.00 held with both limits of $0.40: the listing alone is no reason to give one up."""
+    leases = [
+        second_price.lease(number, slot=Slot("train", number - 1), bid_limit=LISTED, recent_bids=OWN)
+        for number in (1, 2)
+    ]
+    rows = [second_price.row(number) for number in (1, 2)]
+    work = replace(WORK, slots=2)
+    fleet = second_price.fleet(leases=tuple(leases), rows=rows, workloads=(work,))
+    orders = plan.plan(fleet, second_price.TUNED, Limits(per_hour=builders.per_hour(1))).decisions
+    assert [(each.lease.lease_id, each.bid) for each in orders if isinstance(each, Rebid)] == [
+        ("uniform-1", OWN[0]),
+        ("uniform-2", OWN[0]),
+    ]
+    assert len(orders) == 2
+
+
+@pytest.mark.parametrize("build", [second_price.waiting, second_price.lease])
+def test_a_bid_that_is_listed_above_our_own_is_ordered_again_and_not_paused(build: Callable[..., Lease]) -> None:
+    made = decided(build(bid_limit=LISTED, recent_bids=OWN))
+    assert isinstance(made, Rebid)
+    assert (made.bid, made.reason.code) == (OWN[0], "cap_limit")
+
+
+def test_a_limit_that_the_next_plan_lowers_pauses_nothing_while_markets_answer_slowly() -> None:
+    fleet = second_price.fleet(leases=(RUNS,), rows=[second_price.row()], workloads=(WORK,))
+    assert immediate_endings.stops(fleet, CAP) == ()
+    (paused,) = immediate_endings.stops(msgspec.structs.replace(fleet, tallies=(REFUSED,)), CAP)
+    assert isinstance(paused, Pause)
 
 
 REFUSED = Tally(

@@ -45,6 +45,14 @@ def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
     assert harms("runpod", chosen("runpod", [("status", "EXITED")]), HOUR) == {}
 
 
+@pytest.mark.parametrize("limit", ["$31.00", "$3000.00"])
+def test_a_limit_that_is_listed_too_high_for_an_hour_only_orders_ours_again(limit: str) -> None:
+    """A cap of the rate counts it. A limit of $0.02 was ordered instead, every few seconds."""
+    (found,) = harms("mithril", chosen("mithril", [("limit_price", limit)]), HOUR).values()
+    assert len(found) <= 2 * HOUR / 15
+    assert all("order our own, $2.9800/h, again" in each for each in found)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("market", sorted(FIELDS))
 def test_no_field_that_is_wrong_in_one_cycle_does_harm(market: str) -> None:

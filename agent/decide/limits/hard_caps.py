@@ -1,7 +1,7 @@
 """Rule 12: endings by a hard cap, of healthy leases too: first pauses, lowest priority first, then releases.
 
 Where the price paid is not the bid, a cap of the rate counts limits that nobody pays. Then the limit of a lease is
-lowered instead of pausing the lease.
+lowered instead of pausing the lease. A limit above our own or above what the file allows is first set back to that.
 
 Invariants:
 1. Over a cap of a day, a month or in total, everything that runs or may start in its scope is paused. So is everything
@@ -10,6 +10,7 @@ Invariants:
    the only checkpoint (rule 11).
 3. Bids that wait for an auction go first, then the lowest priority; among equals the most expensive.
 4. Over a cap of the rate, as few as possible are paused: only until lower limits of the others are enough.
+5. A listed limit above the one that we ordered lowers no limit below ours: the order sets ours again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -130,6 +131,7 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: UsdPerHour, ordered: _Ordered) -> 
     if rate <= cap:
         return
     able = [each for each in _least_first(fleet, scope) if _may_bill_gpu(each) and each.lease_id not in ordered.paused]
+    rate = rate - money.total_rate([_set_back(fleet, lease, f"{scope.prefix}per_hour", ordered) for lease in able])
     room = money.total_rate(map(ordered.room, able))
     whose = f"the {scope}" if scope.name else "the fleet"
     for lease in able:
@@ -142,20 +144,36 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: UsdPerHour, ordered: _Ordered) -> 
             yield Pause(lease, Reason("over_rate", f"{sentence}; the lowest priority is paused first", limit=limit))
             rate = rate - most
         elif less > money.FREE:
-            enough = min(most - (rate - cap), _most_allowed(fleet, lease))
-            bid = max(ordered.lowest[lease.lease_id], UsdPerHour(enough.micros // CENT.micros * CENT.micros))
+            bid = max(ordered.lowest[lease.lease_id], _in_cents(most - (rate - cap)))
             sentence = f"{sentence}; {lease.lease_id} costs {lease.gpu_rate}: lower its limit to {bid}"
             ordered.lowered[lease.lease_id] = Rebid(lease, bid, Reason(LOWERED, sentence, limit=limit))
             rate = rate - most + bid
         room = room - less
 
 
+def _set_back(fleet: Fleet, lease: Lease, limit: str, ordered: _Ordered) -> UsdPerHour:
+    """Note the order that sets a lease's limit back to ours, and return by how much the counted rate falls."""
+    lowest = ordered.lowest.get(lease.lease_id)
+    if lowest is None:
+        return money.FREE
+    bid, before = max(lowest, _in_cents(_most_allowed(fleet, lease))), ordered.gpu_rate(lease)
+    if bid >= lease.bid or bid >= before:
+        return money.FREE
+    sentence = f"{lease.market} lists {lease.lease_id} with a limit of {lease.bid}: order our own, {bid}, again"
+    ordered.lowered[lease.lease_id] = Rebid(lease, bid, Reason(LOWERED, sentence, limit=limit))
+    return before - ordered.gpu_rate(lease)
+
+
+def _in_cents(rate: UsdPerHour) -> UsdPerHour:
+    return UsdPerHour(rate.micros // CENT.micros * CENT.micros)
+
+
 def _most_allowed(fleet: Fleet, lease: Lease) -> UsdPerHour:
-    """Return the highest limit that the file allows: one falsely listed above it would make the order a raise."""
+    """Return the highest limit that our own order and the file allow: a higher one is listed falsely, or not ours."""
     work = fleet.workload(lease.slot.workload)
     if work is None:
-        return lease.bid
-    most = work.prices.of(lease.gpu) - lease.disk_rate
+        return lease.own_bid
+    most = min(lease.own_bid, work.prices.of(lease.gpu) - lease.disk_rate)
     return most if work.value_per_hour is None else min(most, work.value_per_hour)
 
 

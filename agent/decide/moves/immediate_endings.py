@@ -3,6 +3,7 @@
 from agent.decide import slots
 from agent.decide.limits import hard_caps, limits
 from agent.decide.moves import due_endings
+from agent.decide.moves.auctions import lower_limit
 from agent.decide.operators import operator_holds
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
@@ -19,7 +20,8 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
         for lease in fleet.leases
         if lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
     )
-    capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps)
+    # A limit that the next plan lowers pauses nothing before it.
+    capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps, lower_limit.lowest(fleet))
     for order in (*unfinished, *operator_holds.orders(fleet, holds), *capped):
         if due_endings.may_go(order):
             found.setdefault(order.lease.lease_id, order)

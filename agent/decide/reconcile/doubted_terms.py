@@ -8,9 +8,11 @@ Invariants:
    price needs the listings alone. While the listed values change, the doubt goes on, and the one nearest to the known
    value is believed.
 2. A believed rise of the disk's price is owed from the first listing that showed it.
-3. Some terms are never believed: an end in the past of a contract that runs, and more traffic than a host's lines carry
+3. A believed limit counts, but our own is ordered again. Once the market has confirmed that order, a listing of the old
+   limit is doubted anew.
+4. Some terms are never believed: an end in the past of a contract that runs, and more traffic than a host's lines carry
    since the lease was opened.
-4. A doubt lasts until the ledger has the believed value (rule 19). It is in the memory alone, so a restart begins it
+5. A doubt lasts until the ledger has the believed value (rule 19). It is in the memory alone, so a restart begins it
    again: a wrong value never counts earlier.
 """
 
@@ -75,7 +77,7 @@ def settle(
     """Return a row with its lease's known terms in the place of doubted ones; `so_far` has the doubts by lease."""
     before = so_far.get(lease.lease_id, {})
     changes = _changes(fleet, lease, row, listed_at)
-    doubts = {term.value: _seen(before.get(term.value), figure, listed_at) for term, figure in changes}
+    doubts = {term.value: _seen(_standing(term, lease, before), figure, listed_at) for term, figure in changes}
     settled = Settled(row, doubts)
     for name, doubt in doubts.items():
         term = Term(name)
@@ -139,6 +141,13 @@ def _is_other_disk(lease: Lease, row: Instance) -> bool:
     """Return whether a rent got another disk than ordered, so that its readback judges it."""
     is_fresh = lease.state is LeaseState.STARTING and not lease.has_run and lease.read_back_at is None
     return is_fresh and abs(row.disk_gb - lease.disk_gb) >= readback.DISK_STEP_GB
+
+
+def _standing(term: Term, lease: Lease, before: Mapping[str, TermDoubt]) -> TermDoubt | None:
+    """Return the doubt so far. A doubt about a limit ends with our own order."""
+    doubt = before.get(term.value)
+    is_over = term is Term.LIMIT and doubt is not None and (lease.bid_since or lease.opened_at) > doubt.since
+    return None if is_over else doubt
 
 
 def _seen(doubt: TermDoubt | None, far: float, listed_at: datetime) -> TermDoubt:

@@ -125,7 +125,13 @@ def _limited(decision: Rebid, until: datetime, charges: tuple[meter.Charge, ...]
     paid = lease.gpu_rate if lease.bills is Bills.GPU_AND_DISK else min(lease.gpu_rate, decision.bid)
     since = agreed_rate.agreed_until(lease, charges, until)
     after = replace(
-        lease, bid_limit=decision.bid, gpu_rate=paid, bid_since=until, accrued_until=until, agreed_until=since
+        lease,
+        bid_limit=decision.bid,
+        gpu_rate=paid,
+        recent_bids=(),
+        bid_since=until,
+        accrued_until=until,
+        agreed_until=since,
     )
     return Outcome(running_time.counted(lease, after, charges, promised.ready), charges, EventKind.LEASE_REBID)
 

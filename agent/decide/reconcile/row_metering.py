@@ -125,6 +125,9 @@ def _is_same_bid(lease: Lease, row: Instance) -> bool:
 
 
 def _recent(lease: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
-    if lease.tenure is not Tenure.INTERRUPTIBLE or lease.bid_limit is not None or row.gpu_rate == lease.gpu_rate:
+    if lease.bid_limit is not None:
+        listed = lease.bid_limit if row.limit is None else row.limit
+        return (lease.own_bid,) if listed > lease.own_bid else ()
+    if lease.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == lease.gpu_rate:
         return lease.recent_bids
     return (lease.gpu_rate, *lease.recent_bids)[:6]

@@ -119,7 +119,8 @@ class Lease(msgspec.Struct, frozen=True):
     rival_floor: UsdPerHour | None = None
     """The rival's bid at our last loss."""
     recent_bids: tuple[UsdPerHour, ...] = ()
-    """Our recent bids on it, newest first, since the market echoes them as its floor."""
+    """Our recent bids on it, newest first, since the market echoes them as its floor. Where the price paid is not the
+    bid: the limit of our last order, while the market shows a higher one."""
     bid_since: datetime | None = None
     """When we last changed its bid."""
     traffic_down_gb: float = 0.0
@@ -219,6 +220,11 @@ class Lease(msgspec.Struct, frozen=True):
     def bid(self) -> UsdPerHour:
         """The bid for its GPUs; on demand, their rate."""
         return self.gpu_rate if self.bid_limit is None else self.bid_limit
+
+    @property
+    def own_bid(self) -> UsdPerHour:
+        """The bid of our last order. `bid` is higher if the market shows a higher limit, whoever set it."""
+        return min(self.bid, *self.recent_bids[:1]) if self.bid_limit is not None and self.recent_bids else self.bid
 
     @property
     def most_gpu_rate(self) -> UsdPerHour:

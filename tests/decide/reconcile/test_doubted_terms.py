@@ -1,16 +1,20 @@
 """One wrong figure of a listing does not change what a lease costs, or when its contract ends."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.facts import Alert, LeaseChanged
-from agent.decide.reconcile import doubted_terms
+from agent.decide.reconcile import doubted_terms, outcomes
 from agent.decide.reconcile.agreed_rate import PATIENCE
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Reason, Rebid
+from agent.domain.work.workload import Checkpoint
 from tests.support import builders
 from tests.support.listings import NOW, POLL, seen
 
@@ -147,7 +151,21 @@ def test_a_false_limit_pauses_no_bid_under_a_cap_of_the_rate(rate: str) -> None:
     assert after.bid_limit == bid.bid_limit
     assert {fact.key for fact in facts if isinstance(fact, Alert)} == {"vast-1@limit"}
     believed, _ = listed(bid, PATIENT_POLLS + 2, limit=row.limit)
-    assert believed.bid_limit == row.limit
+    assert (believed.bid_limit, believed.own_bid) == (row.limit, bid.bid_limit)
+
+
+def test_a_limit_that_an_order_of_ours_set_since_is_doubted_anew() -> None:
+    """The market confirmed our order, and goes on listing another limit."""
+    bid, row = builders.lease(bid_limit=builders.per_hour("0.30")), builders.instance(limit=builders.per_hour(31))
+    since = doubted_terms.settle(builders.fleet(), bid, row, NOW, {}).doubts
+    later = NOW + timedelta(minutes=16)
+    long = {"vast-1": {"limit": replace(since["limit"], listings=9)}}
+    assert doubted_terms.settle(builders.fleet(), bid, row, later, long).row.limit == row.limit
+    believed = msgspec.structs.replace(bid, bid_limit=row.limit, recent_bids=(bid.bid,))
+    ordered = outcomes.written(Rebid(believed, believed.own_bid, Reason("", "")), later, Checkpoint()).lease
+    assert (ordered.bid_limit, ordered.recent_bids) == (bid.bid_limit, ())
+    again = doubted_terms.settle(builders.fleet(), ordered, row, later + timedelta(minutes=1), long)
+    assert again.row.limit == bid.bid_limit
 
 
 def test_a_limit_that_differs_from_its_order_is_judged_by_the_readback() -> None:

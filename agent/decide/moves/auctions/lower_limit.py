@@ -2,7 +2,8 @@
 
 A pause by a cap ends the run for certain. A limit over the present price ends it only if the price rises, with the
 market's notice, and the bid then waits in the auctions. So a margin of one cent over the price is enough; at the price
-itself an earlier bid wins the tie. A limit is lowered no further than a cap needs.
+itself an earlier bid wins the tie. A limit is lowered no further than a cap needs. A bid that does not run is only set
+back to our own limit, if a higher one is listed.
 
 Invariant: a lease whose limit cannot be changed now, or was refused a lower one, has no lowest limit: it is paused.
 """
@@ -29,17 +30,23 @@ def lowest(fleet: Fleet) -> dict[str, UsdPerHour]:
 
 def _lowest(fleet: Fleet) -> Iterator[tuple[Lease, UsdPerHour]]:
     for lease in fleet.leases:
-        if lease.bid_limit is None or not _runs_on(lease):
+        if lease.bid_limit is None or lease.is_held:
             continue
-        limit = UsdPerHour(-(-lease.gpu_rate.micros // CENT.micros) * CENT.micros) + MARGIN
+        limit = _least(lease)
         if limit < lease.bid_limit and _may_be_lowered(lease, limit, fleet):
             yield lease, limit
+
+
+def _least(lease: Lease) -> UsdPerHour:
+    if not _runs_on(lease):
+        return lease.own_bid
+    return UsdPerHour(-(-lease.gpu_rate.micros // CENT.micros) * CENT.micros) + MARGIN
 
 
 def _runs_on(lease: Lease) -> bool:
     """Return whether a lease runs and its market has not said that it ends it."""
     is_running = lease.state is LeaseState.RUNNING and lease.bills is Bills.GPU_AND_DISK
-    return is_running and lease.notice_at is None and not lease.is_held
+    return is_running and lease.notice_at is None
 
 
 def _may_be_lowered(lease: Lease, limit: UsdPerHour, fleet: Fleet) -> bool:
