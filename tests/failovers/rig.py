@@ -39,6 +39,8 @@ checkpoint = { at = "remote" }
 PATIENCE_SECONDS = 110.0
 SETTLED_SECONDS, OUTBID_SECONDS, RESUMED_SECONDS = 2.0, 30.0, 40.0
 """How long an order, a rival and a resume may take to have their effect. A second is half a minute of the market."""
+DYING_SECONDS = 300.0
+"""How long a write is provoked again and again. One rival's bid takes over half a minute and may not do."""
 SAID_SECONDS = 20.0
 """How long an order is given again to a leader that answers nothing, or that its ledger is away."""
 SERVER_ERRORS = 500
@@ -117,7 +119,7 @@ class Rig:
         doomed = self.daemons[self.leader]
         provoking = asyncio.create_task(self.provoke(kind))
         try:
-            code = await doomed.ended()
+            code = await doomed.ended(DYING_SECONDS)
             died = time.monotonic()
             await self.blown(f"{step}:{kind}")
             assert code == -signal.SIGKILL, doomed.err[-20:]
