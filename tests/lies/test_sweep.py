@@ -10,8 +10,6 @@ from tests.lies.sweep import HOUR, ONCE
 from tests.support import loop
 
 BELIEVED = {
-    ("mithril", "status", "Open"): "a bid that has ended is read as open: it is released again, and counted meanwhile",
-    ("mithril", "status", "Paused"): "as for Open",
     ("mithril", "limit_price", "$0.01"): "a lower limit counts at once; the order that follows sets our own again",
 }
 """Lies that are believed in one cycle, and what follows."""
@@ -19,11 +17,13 @@ CONTRADICTED = ("status", "cost", "disk", "mounts.persistent.size", "runtime", "
 """RunPod's fields that another field or the other surface contradicts for as long as they are wrong."""
 HARMED_ONCE = {
     "runpod": (("status", "EXITED"), ("status", "ERROR"), ("status", "TERMINATED"), ("cost", 0)),
-    "mithril": (("status", "Preempting"), ("status", "Terminated")),
+    "mithril": (("status", "Preempting"), ("status", "Terminated"), ("status", "Open"), ("status", "Paused")),
     "dstack": (("project_id", "junk"), ("/status", "terminated")),
     "vast": (("actual_status", "exited"), ("actual_status", "stopped"), ("cur_state", "stopped")),
 }
 """Lies of which most did harm before their field was doubted."""
+ENDED_AS = ("Open", "Allocated", "Paused", "Preempting")
+"""The words by which Mithril may call a bid that has ended."""
 
 
 def harms(market: str, told: Iterable[Lie], minutes: float) -> dict[str, list[str]]:
@@ -43,6 +43,12 @@ def test_a_field_that_is_wrong_in_one_cycle_does_no_harm(market: str) -> None:
 
 def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
     assert harms("runpod", chosen("runpod", [("status", "EXITED")]), HOUR) == {}
+
+
+def test_an_ended_bid_that_is_called_open_for_an_hour_is_neither_counted_nor_released_again() -> None:
+    """The orders that Mithril refused blocked all others there."""
+    told = [lie for lie in chosen("mithril", [("status", word) for word in ENDED_AS]) if "bids" in lie.field.route]
+    assert harms("mithril", told, HOUR) == {}
 
 
 @pytest.mark.parametrize("limit", ["$31.00", "$3000.00"])

@@ -179,6 +179,33 @@ async def test_a_bid_with_the_time_of_its_end_has_ended_whatever_word_the_market
         assert [(row.instance_id, row.state) for row in await mithril.instances()] == [("bid_odd", UNKNOWN)]
 
 
+@pytest.mark.parametrize("word", ["Open", "Paused", "Allocated", "Preempting"])
+@pytest.mark.parametrize(
+    ("looks", "machines", "ended_at", "is_listed"),
+    [
+        (2, [], "2026-11-05T21:00:00Z", False),
+        (1, [], "2026-11-05T21:00:00Z", True),
+        (2, [machine()], "2026-11-05T21:00:00Z", True),
+        (2, [], None, True),
+    ],
+    ids=["ended", "only one look at the end", "it has a machine", "the end was a wrong word"],
+)
+async def test_one_wrong_word_revives_no_bid_whose_end_two_listings_showed(
+    clock: SteppedClock, word: str, looks: int, machines: list[Any], ended_at: str | None, *, is_listed: bool
+) -> None:
+    ended = listing(bid(status="Terminated", instances=[], deactivated_at=ended_at), machines=[])
+    said = [ended]
+
+    def answers(seen: Seen) -> Says:
+        return said[-1](seen)
+
+    async with mithril_saying(answers, clock) as (mithril, _):
+        for _ in range(looks):
+            assert await mithril.instances() == []
+        said.append(listing(bid(status=word, instances=[], deactivated_at=ended_at), machines=machines))
+        assert [row.instance_id for row in await mithril.instances()] == [BID] * is_listed
+
+
 async def test_no_machine_counts_at_more_than_its_limit_where_only_its_pool_tells_a_price(clock: SteppedClock) -> None:
     unpaid: dict[str, Any] = {"instances": [], "next_cursor": None}
     cheap = bid(limit_price="$0.40")

@@ -7,17 +7,40 @@ the other order, its machine would be listed without its bid.
 """
 
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from agent.markets import market_errors
+from agent.markets import market_errors, tolerant_rows
 from agent.markets.mithril import client, parse, states
 
 MOST_PAGES = 400
 """Pages after which a listing counts as endless: 40,000 bids."""
+ENOUGH_LOOKS = 2
+"""Listings that must show the end of a bid before no other status is believed."""
 _Row = TypeVar("_Row", parse.Bid, parse.Machine)
+
+
+class EndedBids:
+    """The bids that listings have shown as ended, so that one wrong status revives none of them."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, int] = {}
+
+    def look(self, listed: Iterable[parse.Bid]) -> None:
+        """Count a listing. A bid without the time of its end has not ended."""
+        before = self._looks
+        ended = [bid for bid in listed if tolerant_rows.moment(bid.deactivated_at) is not None]
+        self._looks = {bid.fid: before.get(bid.fid, 0) + (bid.status == states.TERMINATED) for bid in ended}
+
+    def has(self, bid: parse.Bid, machine: parse.Machine | None) -> bool:
+        """Return whether a bid has ended, whatever its status is now.
+
+        Two listings showed its end, it still has the time of that, and no machine of it may hold GPUs.
+        """
+        is_ended = self._looks.get(bid.fid, 0) >= ENOUGH_LOOKS and tolerant_rows.moment(bid.deactivated_at) is not None
+        return is_ended and (machine is None or not _is_live(machine))
 
 
 class Listed(msgspec.Struct, frozen=True):

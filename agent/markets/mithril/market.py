@@ -5,7 +5,8 @@ Invariants: those of the port. Beyond them:
    bid.
 2. The price paid is never the bid: it is the price in the machine's bill, else the present price of its pool.
 3. A bid whose order got no usable answer is also requested by its name, until the listing shows it.
-4. Nothing is placed before the operator has set the price of a kept disk.
+4. A bid whose end two listings showed is not listed again for one wrong word (`listing.EndedBids`).
+5. Nothing is placed before the operator has set the price of a kept disk.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,6 +68,7 @@ class MithrilMarket:
         self._histories = histories.Histories(endpoints, clock)
         self._in_doubt: dict[str, float] = {}
         self._had_machine: set[str] = set()
+        self._ended = listing.EndedBids()
         self._kinds: Mapping[str, parse.InstanceType] = {}
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
@@ -91,6 +93,7 @@ class MithrilMarket:
     async def instances(self) -> Sequence[Instance]:
         """Return every bid of the project that has not ended, or raise."""
         listed = await listing.everything(self._client)
+        self._ended.look(listed.bids)
         bids = {bid.fid: bid for bid in listed.bids}
         bids |= {bid.fid: bid for bid in await self._doubted(bids.values()) if bid.fid not in bids}
         standing = self._standing(bids.values(), listed.machines)
@@ -224,6 +227,8 @@ class MithrilMarket:
         for bid in bids:
             was_allocated = bid.fid in self._had_machine or self._histories.was_allocated(bid.fid)
             machine = rows.newest(machines.get(bid.fid, ()))
+            if self._ended.has(bid, machine):
+                continue
             if machine is not None or bid.instances or bid.status in _BILLING:
                 self._had_machine.add(bid.fid)
             standing = rows.standing(bid, machine, was_allocated=was_allocated)
