@@ -9,6 +9,7 @@ from agent.domain import money
 from agent.domain.money import Usd
 from agent.markets import market_errors, text, tolerant_rows
 from agent.markets.port import Charge
+from agent.markets.vast import refusals
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
 _MOST = 1e7
@@ -56,8 +57,7 @@ def page(raw: bytes) -> ChargePage:
         decoded = _PAGE.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise market_errors.Malformed(f"The bill is not what vast documents: {text.clean(str(error))}") from None
-    if decoded.success is False:
-        raise market_errors.Malformed("vast answered the bill with success false; it is not taken for an empty one.")
+    refusals.check_success(decoded.success, "the bill")
     return decoded
 
 

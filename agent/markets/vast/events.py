@@ -12,6 +12,7 @@ from agent.domain import money
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.money import UsdPerHour
 from agent.markets import text, tolerant_rows
+from agent.markets.vast import refusals
 
 MARKET = "vast"
 TIME, SIGNATURE = "X-Vast-Timestamp", "X-Vast-Signature-256"
@@ -68,6 +69,7 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
     Raises:
         Malformed: the body is no inbox.
     """
+    refusals.check_success(tolerant_rows.document(raw, "The inbox").get("success"), "the inbox")
     rows = tolerant_rows.rows(raw, "notifications", "The inbox")
     events = {event.event_id: event for event in _readable(rows) if event.at > since}
     return sorted(events.values(), key=lambda event: (event.at, event.event_id))

@@ -24,7 +24,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import labels, market_errors, text, tolerant_rows
-from agent.markets.vast import deposit, reach, states
+from agent.markets.vast import deposit, reach, refusals, states
 
 MARKET = "vast"
 HOURS_A_MONTH = 720
@@ -74,6 +74,7 @@ class OfferRow(msgspec.Struct, gc=False):
 
 class _OfferPage(msgspec.Struct):
     offers: list[OfferRow]
+    success: bool | None = None
 
 
 class InstanceRow(msgspec.Struct):
@@ -113,16 +114,6 @@ class InstanceRow(msgspec.Struct):
     gpu_util: float | None = None
 
 
-class InstancePage(msgspec.Struct):
-    """One page of a listing."""
-
-    instances: list[InstanceRow]
-    success: bool | None = None
-    total_instances: int | None = None
-    instances_found: int | None = None
-    next_token: str | None = None
-
-
 class _Frame(msgspec.Struct):
     """A page without its rows."""
 
@@ -130,6 +121,12 @@ class _Frame(msgspec.Struct):
     total_instances: int | None = None
     instances_found: int | None = None
     next_token: str | None = None
+
+
+class InstancePage(_Frame, kw_only=True):
+    """One page of a listing."""
+
+    instances: list[InstanceRow]
 
 
 class Harvest(msgspec.Struct, frozen=True):
@@ -199,8 +196,7 @@ def page(raw: bytes) -> InstancePage:
         decoded = _PAGE.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         decoded = _loose_page(raw)
-    if decoded.success is False:
-        raise market_errors.Malformed("vast answered the listing with success false; it is not taken for an empty one.")
+    refusals.check_success(decoded.success, "the listing")
     return decoded
 
 
@@ -212,6 +208,7 @@ def one(raw: bytes, instance_id: str) -> Instance:
         Malformed: the body is something else, or the instance of another id.
     """
     document = tolerant_rows.document(raw, "The instance")
+    refusals.check_success(document.get("success"), f"the look-up of {text.clean(instance_id)}")
     if "instances" in document and document["instances"] is None:
         raise market_errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
     row = tolerant_rows.row(document.get("instances"), InstanceRow, "The answer")
@@ -229,7 +226,7 @@ def _loose_page(raw: bytes) -> InstancePage:
             "The listing is not what vast documents; it holds no instances or no readable token."
         )
     rows_read = [tolerant_rows.row(row, InstanceRow, "The listing") for row in rows]
-    return InstancePage(rows_read, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
+    return InstancePage(instances=rows_read, **msgspec.structs.asdict(frame))
 
 
 def instance(row: InstanceRow) -> Instance:
@@ -294,9 +291,11 @@ def _statuses(row: InstanceRow) -> tuple[str, str]:
 
 def _rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
     try:
-        return _OFFERS.decode(raw).offers, 0
+        found = _OFFERS.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return _tolerant_rows(raw)
+    refusals.check_success(found.success, "the search")
+    return found.offers, 0
 
 
 def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
@@ -308,6 +307,7 @@ def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
     offers = body.get("offers") if isinstance(body, dict) else None
     if not isinstance(offers, list):
         raise market_errors.Malformed("The search's answer has no list of offers; try again later.")
+    refusals.check_success(body.get("success"), "the search")
     rows = list(_convertible(offers))
     return rows, len(offers) - len(rows)
 

@@ -8,6 +8,7 @@ Invariants:
 4. A 429 in any of its shapes proves that nothing was done.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,6 +74,8 @@ _CODES: dict[Route, dict[str, frozenset[int]]] = {
     },
 }
 
+_PLACE = re.compile(r"error \d{1,4}/\d{1,6}:\s*", re.IGNORECASE)
+"""The words before many sentences of the market: the status, and a line of its own program."""
 _OFFER_GONE = "no_such_ask"
 _GONE = frozenset({"no_such_instance", "not_found"})
 _ADVICE = {
@@ -179,6 +182,16 @@ def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes
     raise market_errors.Unavailable(f"vast answered {said}; try again later.")
 
 
+def check_success(success: object, what: str) -> None:
+    """Return unless the market refused the question with status 200.
+
+    Raises:
+        Malformed: `success` is false; the answer's list may be empty for that reason alone.
+    """
+    if success is False:
+        raise market_errors.Malformed(f"vast answered {what} with success false; it is not taken for an empty one.")
+
+
 def unauthorized(said: Answer, *, is_proven: bool = True) -> market_errors.Unauthorized:
     """Return the error for an answer that refuses the key."""
     sentence = f"vast does not take the key ({said}); check the credential and its permissions."
@@ -208,5 +221,5 @@ def instance_id(said: Answer) -> str:
 def _is_key_refused(said: Answer) -> bool:
     if said.status == _UNAUTHORIZED or (said.code == AUTH and said.status in _AUTH):
         return True
-    words = said.message.casefold()
+    words = _PLACE.sub("", said.message, 1).casefold()
     return said.status == _NOT_FOUND and words.startswith(("invalid user key", "session expired"))
