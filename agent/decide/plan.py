@@ -17,24 +17,22 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide import slots
+from agent.decide import first_orders, slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.demand import demand_window, waiting_slots
-from agent.decide.kept_hosts import next_slots
-from agent.decide.limits import hard_caps, limits
+from agent.decide.limits import limits
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
     claimed_hosts,
     cooldowns_after_writes,
-    due_endings,
     fallback_markets,
     last_checkpoint,
     maintenance_checkpoint,
     permission,
     second_choice,
 )
-from agent.decide.moves.auctions import lower_limit, waiting_room
+from agent.decide.moves.auctions import waiting_room
 from agent.decide.moves.permission import Bounds
 from agent.decide.moves.waiting_endings import WaitingEndings
 from agent.decide.operators import reload
@@ -123,33 +121,13 @@ def plan(
     ground = _ground(fleet := work_value.resolved(fleet))
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.committed_by_fleet(fleet)
-    lowest = lower_limit.lowest(fleet)
-    due = due_endings.endings(fleet, now_standing, caps, lowest)
-    first = due_endings.orders(due)
-    unended = due_endings.kept(fleet, now_standing, caps)
-    leaving = due_endings.awaited(fleet, (*first, *unended))
-    going_on, later = next_slots.chosen(
-        fleet,
-        first,
-        due_endings.grounds(due),
-        ground.in_force,
-        now_standing,
-        lambda rent, others, left: permission.permitted(rent, replace(bounds, fleet=others), left),
-    )
-    # An array's budget also sets money aside for a task that begins on a kept host.
-    bounds = replace(bounds, fleet=later)
-    kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
-    leaving |= {rent.slot for rent in going_on}
-    lowered = hard_caps.lowerings(fleet, now_standing, caps, lowest)
-    lowered = tuple(rebid for rebid in lowered if rebid.lease.slot not in leaving)
-    leaving |= {rebid.lease.slot for rebid in lowered}
-    waits = WaitingEndings(fleet)
-    ending = [order for order in first if order.lease.lease_id not in kept]
-    decisions = [*waits.settle(ending, due_endings.at_once(due)), *lowered, *going_on, *unended]
-    room = waiting_room.WaitingRoom(fleet)
+    waits, room = WaitingEndings(fleet), waiting_room.WaitingRoom(fleet)
+    first = first_orders.of(bounds, now_standing, waits)
+    bounds = replace(bounds, fleet=first.fleet)
+    decisions = [*first.decisions]
     parts = ((work, _proposals(fleet, work, tuned[work.strategy], ground)) for work in fleet.workloads)
     for work, proposal in waiting_room.in_turn(fleet, parts):
-        if proposal.slot in leaving:
+        if proposal.slot in first.taken:
             continue
         settled = _settled(proposal, work, bounds, now_standing)
         room.look(settled, proposal)
@@ -279,12 +257,29 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             yield answer if isinstance(answer, Proposal) else leaving[place]
         else:
             views.append(_dated(_renewed(answer, work, fleet), fleet))
-    if not views:
-        return
-    lease = tuple(lease for place in work.places for lease in fleet.leases_of(place))
-    view = View(
+    if views:
+        yield from _chosen(fleet, work, tuple(views), chosen, ground)
+
+
+def _chosen(
+    fleet: Fleet, work: Workload, views: tuple[SlotView, ...], chosen: Tuned, ground: Ground
+) -> Iterator[Proposal]:
+    """Yield the strategy's proposal for each of these slots."""
+    proposals = {each.slot: each for each in chosen.strategy.propose(_view(fleet, work, views, ground), chosen.params)}
+    taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
+    is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
+    found = funnel.of(fleet, work, taken) if is_told else None
+    for seen in views:
+        nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
+        yield funnel.explained(proposals.get(seen.slot, nothing), found)
+
+
+def _view(fleet: Fleet, work: Workload, views: tuple[SlotView, ...], ground: Ground) -> View:
+    """Return everything that a strategy sees of a workload."""
+    leases = tuple(lease for place in work.places for lease in fleet.leases_of(place))
+    return View(
         workload=demand_window.seen_by_strategy(fleet, work),
-        slots=tuple(views),
+        slots=views,
         now=fleet.now,
         has_offers=bool(ground.books.of(work).offers),
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
@@ -293,8 +288,8 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         everything=ground.everything,
         rivals=ground.rivals,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
-        leases=lease,
-        unseen=frozenset(each.lease_id for each in lease if not fleet.is_seen(each)),
+        leases=leases,
+        unseen=frozenset(each.lease_id for each in leases if not fleet.is_seen(each)),
         task=deadline_progress.of(fleet, work),
         learned=availability.learned(fleet.capacity.get(work.name)),
         fastest=work_value.fastest(fleet.typical, work),
@@ -303,13 +298,6 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         rules={name: seen.rules for name, seen in fleet.markets.items()},
         warm=fleet.warm.get(work.name),
     )
-    proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
-    taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
-    is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
-    found = funnel.of(fleet, work, taken) if is_told else None
-    for seen in views:
-        nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        yield funnel.explained(proposals.get(seen.slot, nothing), found)
 
 
 def _renewed(seen: SlotView, work: Workload, fleet: Fleet) -> SlotView:
