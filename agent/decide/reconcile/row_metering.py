@@ -1,5 +1,6 @@
 """The cost of a row of a listing: the lease as the row shows it, metered up to the listing."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -57,41 +58,55 @@ def metered(
     until = max(lease.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or lease.ends_at
     change = billing_turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
-    turned = change.at
-    stopped_at = min(meter.first_stop(change.turns, turned), turned)
-    charges = list(meter.accrue(lease, until, change.turns, _billed(lease, row)))
-    paid = traffic_of(lease, row)
-    if paid.micros:
-        charges.append(meter.Charge(lease.lease_id, until.date(), traffic=paid))
-    runs = row.state is InstanceState.RUNNING
-    is_lost = not lease.paused_by_us and lease.state is not LeaseState.RELEASING
-    # If the lease stopped and started again between two looks, this is another stretch of running.
-    has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
-    goes_on = runs and not has_stopped
+    ran = _ran(lease, row, change)
     work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
-    since = (lease.run_since if goes_on and lease.run_since else turned) if runs else None
-    if not goes_on and lease.run_since is not None:
-        charges.append(meter.stretch_end(lease, stopped_at, work, is_lost=is_lost, kept_at=kept_at))
-    ran = phases.Ran(since, None if runs or lease.run_since is None else stopped_at, is_lost=is_lost)
     promised = phases.promise(work, kept_at)
+    charges = [*meter.accrue(lease, until, change.turns, _billed(lease, row)), *_traffic_charge(lease, row, until)]
+    goes_on = _goes_on(row, change)
+    if not goes_on and lease.run_since is not None:
+        stopped_at = _stopped_at(change)
+        charges.append(meter.stretch_end(lease, stopped_at, work, is_lost=ran.is_lost, kept_at=kept_at))
     charges += phases.charges(phases.split(lease, until, change.turns, promised, ran))
     after = replace(
         _on_terms(lease, row, fleet.now),
         state=target,
-        state_since=lease.state_since if lease.state is target else turned,
-        loading_since=loading_time.since(lease, target, turned, between, fleet.poll),
+        state_since=lease.state_since if lease.state is target else change.at,
+        loading_since=loading_time.since(lease, target, change.at, between, fleet.poll),
         bills=bills,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
-        run_since=since,
+        run_since=ran.since,
         ready_since=lease.ready_since if goes_on else None,
         idle_since=lease.idle_since if goes_on else None,
-        traffic_down_gb=max(lease.traffic_down_gb, row.traffic_down_gb),
-        traffic_up_gb=max(lease.traffic_up_gb, row.traffic_up_gb),
         stop_seen_at=None,
     )
     after = after if goes_on else stalls.renewed(liveness.renewed(after))
     return running_time.counted(lease, after, charges, promised.ready), tuple(charges)
+
+
+def _ran(lease: Lease, row: Instance, change: billing_turns.Turned) -> phases.Ran:
+    """Return since when the lease runs by its row, or when it stopped running."""
+    is_lost = not lease.paused_by_us and lease.state is not LeaseState.RELEASING
+    if row.state is InstanceState.RUNNING:
+        since = lease.run_since if lease.run_since and _goes_on(row, change) else change.at
+        return phases.Ran(since, None, is_lost=is_lost)
+    return phases.Ran(None, None if lease.run_since is None else _stopped_at(change), is_lost=is_lost)
+
+
+def _goes_on(row: Instance, change: billing_turns.Turned) -> bool:
+    """Return whether the same stretch of running goes on: it did not stop and start again between two looks."""
+    has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
+    return row.state is InstanceState.RUNNING and not has_stopped
+
+
+def _stopped_at(change: billing_turns.Turned) -> datetime:
+    return min(meter.first_stop(change.turns, change.at), change.at)
+
+
+def _traffic_charge(lease: Lease, row: Instance, until: datetime) -> Iterator[meter.Charge]:
+    paid = traffic_of(lease, row)
+    if paid.micros:
+        yield meter.Charge(lease.lease_id, until.date(), traffic=paid)
 
 
 def _billed(lease: Lease, row: Instance) -> Billed | None:
@@ -106,7 +121,7 @@ def traffic_of(lease: Lease, row: Instance) -> money.Usd:
 
 
 def _on_terms(lease: Lease, row: Instance, now: datetime) -> Lease:
-    """Return a lease with the prices of its row, and with the times at which its host or its market ends it."""
+    """Return a lease with the prices and the traffic of its row, and the times at which its host or market ends it."""
     return replace(
         lease,
         gpu_rate=row.gpu_rate,
@@ -117,6 +132,8 @@ def _on_terms(lease: Lease, row: Instance, now: datetime) -> Lease:
         host_floor=row.floor or lease.host_floor,
         ends_at=row.ends_at or lease.ends_at,
         notice_at=interruption_notice.at(lease, row),
+        traffic_down_gb=max(lease.traffic_down_gb, row.traffic_down_gb),
+        traffic_up_gb=max(lease.traffic_up_gb, row.traffic_up_gb),
     )
 
 
