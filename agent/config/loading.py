@@ -229,54 +229,76 @@ def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettin
 
 
 def _workload(name: str, table: WorkloadTable) -> Workload:
-    return Workload(
+    work = Workload(
         name=name,
         image=table.image,
         max_price=money.per_hour(table.max_price),
-        max_price_by_gpu=_prices(table),
-        network_volume_rate=money.per_hour(round((table.network_volume_per_month or Decimal()) / HOURS_A_MONTH, 6)),
-        **_worth(table),
         strategy=table.strategy,
-        shadow=table.shadow,
         requirements=_requirements(table),
         markets=table.markets,
         fallback=Fallback(table.fallback_markets, table.fallback_after),
-        dataset_gb=table.dataset_gb,
-        unit=table.unit or "",
-        deadline=None if table.deadline is None else table.deadline.deadline(),
-        guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
+        kind=WorkloadKind(table.kind),
         slots=table.slots.most,
-        demand=None if table.demand is None else table.demand.demand(table.slots.least, table.shrink_after),
-        after=table.after,
-        array=_array(table),
+        priority=table.priority,
+        was=table.was or "",
+        on_change=OnChange(table.on_change),
+        **_worth(table),
+    )
+    return _with_terms(_with_rules(_with_container(work, table), table), table)
+
+
+def _with_container(work: Workload, table: WorkloadTable) -> Workload:
+    """Return a workload with its container: what it runs, its disk, its network and its logins."""
+    return replace(
+        work,
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,
+        dataset_gb=table.dataset_gb,
         command=table.command,
         onstart=table.onstart,
         environment=tuple(value_file.texts(table.env).items()),
-        checkpoint=_checkpoint(table.checkpoint),
-        may_lose_disk=table.may_lose_disk,
         env_from=tuple(table.env_from.items()),
         image_login=_image_login(table.image_login),
         template=table.template or "",
         runtype=Runtype(table.runtype),
         ssh_keys=table.ssh_keys,
-        max_per_owner=table.max_per_owner,
-        on_change=OnChange(table.on_change),
-        was=table.was or "",
-        priority=table.priority,
-        kind=WorkloadKind(table.kind),
+        ports=table.ports,
+        ready=_ready(table),
+    )
+
+
+def _with_rules(work: Workload, table: WorkloadTable) -> Workload:
+    """Return a workload with its rules: when its slots run, stop, fail and end."""
+    return replace(
+        work,
+        after=table.after,
         done_line=table.done_line or "",
         max_fast_exits=table.max_fast_exits,
         max_failed_starts=table.max_failed_starts,
-        ports=table.ports,
         idle=table.idle.rule(),
         windows=tuple(each.rule() for each in table.windows),
         outside=Outside(table.outside or "pause"),
         not_before=table.not_before,
         max_running=tuple(each.limit() for each in table.max_running),
         stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
-        ready=_ready(table),
+    )
+
+
+def _with_terms(work: Workload, table: WorkloadTable) -> Workload:
+    """Return a workload with its checkpoints, prices by card, and the terms of array, demand, deadline and guard."""
+    return replace(
+        work,
+        checkpoint=_checkpoint(table.checkpoint),
+        may_lose_disk=table.may_lose_disk,
+        max_price_by_gpu=_prices(table),
+        network_volume_rate=money.per_hour(round((table.network_volume_per_month or Decimal()) / HOURS_A_MONTH, 6)),
+        max_per_owner=table.max_per_owner,
+        shadow=table.shadow,
+        unit=table.unit or "",
+        deadline=None if table.deadline is None else table.deadline.deadline(),
+        guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
+        demand=None if table.demand is None else table.demand.demand(table.slots.least, table.shrink_after),
+        array=_array(table),
     )
 
 

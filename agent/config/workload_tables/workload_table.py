@@ -308,6 +308,10 @@ class WorkloadTable(Table):
             raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_parts(self) -> Self:
         has_bucket = self.guard is not None and self.guard.bucket is not None
         named = {"at_once": self.at_once, "order": self.order, "retries": self.retries, "task_hours": self.task_hours}
         array_keys.refuse_misfit(self.kind, {key: value for key, value in named.items() if value is not None})
