@@ -66,6 +66,18 @@ class Figures:
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
+        self._see_named(done)
+        self.see_ledger(app)
+        for drift in app.billing_watch.drifts:
+            metrics.see_drift(drift.market, drift.share)
+        for name, market in app.markets.items():
+            metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
+        self._see_caps(app, done)
+        metrics.see_risks([work.name for work in works], [name for name, risks in done.risks.items() if risks])
+
+    def _see_named(self, done: Pass) -> None:
+        """Write services, measured checkpoints, silent guards and missing keys."""
+        metrics, works = self._metrics, done.fleet.workloads
         metrics.named.see_services(*_warm(done))
         measured = {work.name: measured_checkpoints.of(done.fleet, work) for work in done.fleet.workloads}
         metrics.named.see_measured(
@@ -75,19 +87,14 @@ class Figures:
             _alerted(done, EventKind.ALERT_GUARD_SILENT, [work for work in works if work.guard is not None]),
             _alerted(done, EventKind.ALERT_KEYS_MISSING, [work for work in works if work.ssh_keys]),
         )
-        self.see_ledger(app)
-        for drift in app.billing_watch.drifts:
-            metrics.see_drift(drift.market, drift.share)
-        for name, market in app.markets.items():
-            metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
+
+    def _see_caps(self, app: App, done: Pass) -> None:
+        """Write the caps, how much of them is used, and how long credit lasts."""
         caps = app.rules.caps
-        metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
+        self._metrics.see_caps(caps.per_hour, caps.per_day, caps.per_month)
         lasts = {each.market: each.lasts for each in credit_watch.outlooks(done.fleet, caps)}
         known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
-        metrics.see_risks(
-            [work.name for work in done.fleet.workloads], [name for name, risks in done.risks.items() if risks]
-        )
-        metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
+        self._metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
         """Write the ledger's file, unaccounted instances, signs of life and demands, also after a failed pass."""

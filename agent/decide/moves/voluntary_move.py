@@ -60,24 +60,45 @@ def move_to_cheaper(
     hours = useful_hour.stay(there.hazard, horizon_hours)[0]
     if work.value_per_hour is not None:
         return _by_value(slot, lease, work, best, _Span(hours, horizon_hours, least_gain, market_loss_rate), fastest)
-    rate = _per_useful_hour(lease, work, market_loss_rate, horizon_hours)
-    stay = hours * rate
-    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
-    once = rate * (there.loading_hours + redone) + there.traffic_dollars
-    moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
-    once += moves * MOVE_WORTH_HOURS * work.value_of(lease.gpu).dollars
-    scale = lease.dlperf / best.offer.dlperf if lease.dlperf and best.offer.dlperf else 1.0
-    scale = scale if fastest > 0 else min(scale, 1.0)
-    move = (hours * there.per_useful_hour + once) * scale
+    stay = hours * (rate := _per_useful_hour(lease, work, market_loss_rate, horizon_hours))
+    scale = _scale(lease, best, fastest)
+    move = (hours * there.per_useful_hour + _once(lease, work, best, rate)) * scale
     if stay - move <= least_gain * stay:
         return None
     options = (Option("stay", stay, (Term("per hour", lease.gpu_rate.dollars, "$/h"),)), Option("move", move))
-    sentence = (
-        f"move from host {lease.host_id} at {lease.gpu_rate} {lease.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
-    )
+    sentence = f"{_route(lease, best)}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
     sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
+
+
+def _once(lease: Lease, work: Workload, best: Candidate, rate: float) -> float:
+    """Return the dollars of one move: loading, repeated work, traffic, and the price of the move itself."""
+    there = best.reckoning.by(work.checkpoint)
+    once = rate * (there.loading_hours + _redone(work)) + there.traffic_dollars
+    return once + _moves(lease, best) * MOVE_WORTH_HOURS * work.value_of(lease.gpu).dollars
+
+
+def _redone(work: Workload) -> float:
+    """Return the hours of the restore and of the work that a move repeats."""
+    return (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
+
+
+def _moves(lease: Lease, best: Candidate) -> int:
+    """Return the number of moves to pay for: a bid in place of on-demand may need a way back."""
+    return 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
+
+
+def _scale(lease: Lease, best: Candidate, fastest: float) -> float:
+    """Return the time of the same work at the new place, as a share of its time here."""
+    scale = lease.dlperf / best.offer.dlperf if lease.dlperf and best.offer.dlperf else 1.0
+    return scale if fastest > 0 else min(scale, 1.0)
+
+
+def _route(lease: Lease, best: Candidate) -> str:
+    return (
+        f"move from host {lease.host_id} at {lease.gpu_rate} {lease.tenure.value} to host {best.offer.host_id} at "
+        f"{best.way.rate} {best.way.tenure.value}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +127,13 @@ def _by_value(
         useful = 1.0 - loss * min(work.checkpoint.interval / _HOUR, hours) / 2 / hours
         trouble = loss / hours * net_value.TROUBLE_HOURS
     stay = span.hours * (full * useful - cost) / (1.0 + trouble)
-    redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
-    moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
     once = best.way.rate.dollars * there.loading_hours + there.traffic_dollars
-    once += full * redone + moves * MOVE_WORTH_HOURS * worth.dollars
+    once += full * _redone(work) + _moves(lease, best) * MOVE_WORTH_HOURS * worth.dollars
     move = span.hours * net_value.per_hour(there, worth, fastest) - once
     if move - stay <= span.least_gain * span.hours * cost:
         return None
     options = (Option("stay", -stay), Option("move", -move))
-    sentence = (
-        f"move from host {lease.host_id} at {lease.gpu_rate} {lease.tenure.value} to host {best.offer.host_id} at "
-        f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} of net value over {span.hours:.1f} h against ${stay:.3f}"
-    )
+    sentence = f"{_route(lease, best)}: ${move:.3f} of net value over {span.hours:.1f} h against ${stay:.3f}"
     return Proposal(slot.slot, IntentKind.RENT, Reason("return", sentence, options), candidate=best)
 
 

@@ -212,13 +212,7 @@ def run(
     Raises:
         NotComparable: a strategy is not one of the problem's, or there is no case.
     """
-    unknown = sorted({*strategies, *([baseline] if baseline else [])} - set(problem.strategies()))
-    if unknown:
-        sentence = f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}"
-        raise NotComparable("no_strategy", sentence)
-    cases = problem.cases()
-    if not cases:
-        raise NotComparable("no_case", "no window fits into these traces; name shorter windows")
+    cases = _cases(problem, {*strategies, *([baseline] if baseline else [])})
     named = list(dict.fromkeys(strategies))
     against = baseline or (problem.baseline if problem.baseline in named else named[0])
     rivals = _rivals(problem, [*named, against])
@@ -232,19 +226,44 @@ def run(
     rows: list[Row] = []
     for name in named:
         row = _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed)
-        is_compared = problem.optimum not in {name, row.against}
-        rows.append(
-            replace(
-                row,
-                fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
-                figures={**row.figures, **(figure_gaps.overall(problem, figures[name]) if is_compared else {})},
-                gaps=figure_gaps.gaps(problem, figures[name], figures[row.against], clusters, seed)
-                if is_compared and name != row.against
-                else {},
-            )
-        )
+        rows.append(_with_figures(problem, row, figures, clusters, seed))
     about, blocks = problem.about(), len(set(clusters))
     return Table(problem.name, len(cases), against, seed, interval.DRAWS, about, tuple(rows), blocks)
+
+
+def _cases(problem: Problem, named: Collection[str]) -> Sequence[Case]:
+    """Return the cases of a problem.
+
+    Raises:
+        NotComparable: a named strategy is not one of the problem's, or there is no case.
+    """
+    unknown = sorted(set(named) - set(problem.strategies()))
+    if unknown:
+        sentence = f"{problem.name} knows no {', '.join(unknown)}; it knows {', '.join(problem.strategies())}"
+        raise NotComparable("no_strategy", sentence)
+    cases = problem.cases()
+    if not cases:
+        raise NotComparable("no_case", "no window fits into these traces; name shorter windows")
+    return cases
+
+
+def _with_figures(
+    problem: Problem,
+    row: Row,
+    figures: Mapping[str, Sequence[Mapping[str, float]]],
+    clusters: Sequence[str],
+    seed: int,
+) -> Row:
+    """Return a row with the traces it was fitted on, and with the problem's own figures and their gaps."""
+    mine, is_compared = figures[row.strategy], problem.optimum not in {row.strategy, row.against}
+    return replace(
+        row,
+        fitted_on=problem.fitted_on(row.strategy) if isinstance(problem, Sourced) else (),
+        figures={**row.figures, **(figure_gaps.overall(problem, mine) if is_compared else {})},
+        gaps=figure_gaps.gaps(problem, mine, figures[row.against], clusters, seed)
+        if is_compared and row.strategy != row.against
+        else {},
+    )
 
 
 def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:
