@@ -27,6 +27,7 @@ MOST_REFUSALS = 3
 """Interruptible pods count as not sold any more after this many bids in a row without capacity. Assumed: since spring
 2026 the market answers every bid like that, instead of saying that it sells none."""
 _MOST = 10_000.0
+_STARTED = "RUNNING"
 
 _FLOORS = """
 query floors($input: GpuLowestPriceInput!) {
@@ -97,8 +98,12 @@ class Bids:
     async def resume(self, pod_id: str, bid: UsdPerHour, gpus: int) -> None:
         """Start a stopped pod on its own host at a bid. Raises: as the port's `resume`."""
         data = await self._write(_RESUME, {"podId": pod_id, "bidPerGpu": each(bid, gpus), "gpuCount": gpus})
-        if not isinstance(data.get("podBidResume"), dict):
-            raise market_errors.Ambiguous("runpod answered a start with nothing; its listing shows what was done.")
+        pod = data.get("podBidResume")
+        # A pod that is shown as it was is no refusal: the start may come later, and cost then.
+        if not isinstance(pod, dict) or pod.get("desiredStatus") != _STARTED:
+            raise market_errors.Ambiguous(
+                "runpod answered a start with no running pod; its listing shows what was done."
+            )
 
     async def _write(self, mutation: str, body: dict[str, Any]) -> dict[str, Any]:
         try:

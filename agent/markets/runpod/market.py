@@ -59,6 +59,8 @@ LAG = timedelta(minutes=2)
 ENDED_ELSEWHERE = frozenset({"invalid_args", "refused", "route_gone"})
 """Refusals of an action that say nothing about the pod: another route may still end it."""
 _EXITED = "EXITED"
+_GUEST = "guest"
+"""The account of a request whose key is nobody's, in GraphQL's older answers."""
 
 
 class _Myself(msgspec.Struct):
@@ -374,9 +376,11 @@ class RunPodMarket:
 
 
 def _myself(data: Mapping[str, Any]) -> _Myself:
-    if data.get("myself") is None:
+    known = data.get("myself")
+    account = None if known is None else tolerant_rows.row(known, _Myself, "The account")
+    if account is None or account.id == _GUEST:
         raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
-    return tolerant_rows.row(data["myself"], _Myself, "The account")
+    return account
 
 
 def connect(
