@@ -45,6 +45,11 @@ def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
     assert harms("runpod", chosen("runpod", [("status", "EXITED")]), HOUR) == {}
 
 
+def test_a_price_that_dstack_tells_too_low_for_an_hour_is_not_counted() -> None:
+    told = [lie for lie in lies("dstack") if lie.field.name == "price" and lie.change.get("value") in {1e-3, 0.5}]
+    assert harms("dstack", told, HOUR) == {}
+
+
 def test_an_ended_bid_that_is_called_open_for_an_hour_is_neither_counted_nor_released_again() -> None:
     """The orders that Mithril refused blocked all others there."""
     told = [lie for lie in chosen("mithril", [("status", word) for word in ENDED_AS]) if "bids" in lie.field.route]

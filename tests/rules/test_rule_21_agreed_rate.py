@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile import agreed_rate, outcomes
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
 from agent.domain.market.instance import Instance
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason, Rebid
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint
-from tests.support import builders
+from tests.support import builders, listings
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, rehearsed, work
 
@@ -361,3 +364,33 @@ async def test_the_discount_of_a_deposit_is_metered_once_confirmed_and_owed_agai
         await world.until(lambda: world.lease().gpu_rate == held.gpu_rate, minutes=3)
         await world.cycle(minutes=10)
         assert -CENT <= await world.spend() - await charged(world) <= fallen + 2 * CENT
+
+
+KEEPS_PRICE = msgspec.structs.replace(ASSUMED, keeps_price=True)
+LONG_POLLS = int(agreed_rate.PATIENCE / listings.POLL) + 9
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown", "intent_id", "metered"),
+    [
+        (KEEPS_PRICE, timedelta(minutes=50), "i-1", "0.22"),
+        (KEEPS_PRICE, timedelta(0), "i-1", "0.11"),
+        (KEEPS_PRICE, timedelta(minutes=50), "", "0.11"),
+        (ASSUMED, timedelta(minutes=50), "i-1", "0.11"),
+    ],
+    ids=["shown as agreed", "never shown as agreed", "adopted", "a price may fall there"],
+)
+def test_a_fall_is_not_believed_where_an_instance_keeps_the_price_of_its_rent(
+    rules: MarketRules, shown: timedelta, intent_id: str, metered: str
+) -> None:
+    """All answers may be wrong alike for an hour; what was agreed was listed before."""
+    held = builders.lease(intent_id=intent_id, read_back_at=builders.NOW - shown)
+    row, memory, keys = builders.instance(gpu_rate=builders.per_hour("0.11")), Memory(), set[str]()
+    for at in range(1, LONG_POLLS):
+        looked = {"looked_up": frozenset({row.instance_id}), "rules": rules}
+        result = listings.seen(held, row, at=at, memory=memory, **looked)
+        memory = result.memory
+        held = next((fact.after for fact in result.facts if isinstance(fact, LeaseChanged)), held)
+        keys |= {fact.key for fact in result.facts if isinstance(fact, Alert)}
+    assert held.gpu_rate == builders.per_hour(metered)
+    assert keys == {f"{held.lease_id}@fall"}

@@ -19,6 +19,7 @@ Invariants:
 7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
    is doubted, and believed it counts at the limit: no winner pays more than that. What is not metered yet counts by
    the periods of the bill, where it was read. A rise that the bill dates is owed since then, for what was metered.
+8. Where an instance keeps its price, a fall is never believed once a listing has shown the agreed rate.
 """
 
 import dataclasses
@@ -51,6 +52,8 @@ PATIENCE = timedelta(minutes=15)
 minutes."""
 DATED = timedelta(minutes=5)
 """How far from the last look at the old price a bill may date a rise."""
+FIRST_LOOK = timedelta(minutes=1)
+"""A fall that is doubted since so soon after the readback was listed from the start: the agreed rate never was."""
 TOLERANCE = 0.005
 """Share of the agreed rate by which a listed one may be lower: markets round, and subtract the disk from a sum."""
 
@@ -223,10 +226,12 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
                 agreed = (
                     f"agreed {lease.agreed}" if lease.bid_limit is None else f"above its limit of {lease.bid_limit}"
                 )
+                until = "until further listings and a look by id agree"
+                if _is_kept(fleet, lease, row.gpu_rate):
+                    until = "since no price changes there after the rent"
                 sentence = (
                     f"{lease.market} lists {lease.lease_id} ({lease.slot}) at {row.gpu_rate}, {agreed}; "
-                    f"it counts at {max(lease.gpu_rate, lease.agreed)} until further listings and a look by id agree; "
-                    "compare it with the market's bill"
+                    f"it counts at {max(lease.gpu_rate, lease.agreed)} {until}; compare it with the market's bill"
                 )
                 which = "fall" if _is_fall(lease, row.gpu_rate) else "rise"
                 yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{which}", sentence)
@@ -312,10 +317,21 @@ def _is_listed_enough(fleet: Fleet, lease: Lease, row: Instance) -> bool:
     """Return whether the listings so far are enough for a look by id."""
     if lease.doubted_since is None or lease.doubted_listings < FURTHER_LISTINGS:
         return False
-    if not _is_still_doubted(lease, row.gpu_rate):
+    if not _is_still_doubted(lease, row.gpu_rate) or _is_kept(fleet, lease, row.gpu_rate):
         return False
     is_quick = lease.agreed < _believed_rate(lease, (row,)) <= lease.agreed.scaled(QUICK_RISE)
     return is_quick or fleet.now - lease.doubted_since >= PATIENCE
+
+
+def _is_kept(fleet: Fleet, lease: Lease, rate: UsdPerHour) -> bool:
+    """Return whether a listed rate fell where an instance keeps its price, after a listing showed the ordered one.
+
+    The market may have got an instance for less than it had offered; then no listing ever showed the agreed rate.
+    """
+    if not fleet.rules_of(lease.market).keeps_price or not lease.intent_id or not _is_fall(lease, rate):
+        return False
+    shown_at, since = lease.read_back_at, lease.doubted_since or fleet.now
+    return shown_at is not None and since - shown_at > FIRST_LOOK
 
 
 def _since(lease: Lease, previous: datetime) -> datetime:

@@ -70,7 +70,8 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the market may start an interrupted or waiting instance without another call."""
     proves_ends_within: timedelta | None = None
     """The longest time between two looks that still prove the end of an instance; None if the market's word does."""
-
+    keeps_price: bool = False
+    """Whether an instance costs what it cost at the rent for as long as it exists."""
     shows_container: bool = True
     """Whether a running instance is a running container; else a machine that may still load the workload's image."""
 

@@ -16,5 +16,8 @@ RULES = MarketRules(
     sells_on_demand=True,
     starts_by_itself=False,
     proves_ends_within=LONGEST_GAP,
+    keeps_price=True,
 )
-"""Capacity at listed prices, on demand or spot. A lost machine is gone with its disk; each cloud sends its own bill."""
+"""Capacity at listed prices, on demand or spot. The server writes a price down once, when it gets the machine.
+
+A lost machine is gone with its disk; each cloud sends its own bill."""
