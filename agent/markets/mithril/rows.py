@@ -5,7 +5,7 @@ The bid is the instance: it keeps its id while the market takes its machine away
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance, InstanceState
@@ -34,9 +34,12 @@ class Known:
 
 def newest(machines: Iterable[parse.Machine]) -> parse.Machine | None:
     """Return the machine that counts: one that may hold GPUs before one that ended, then the youngest."""
-    return max(
-        machines, key=lambda one: (states.is_live(one.status or ""), one.created_at or "", one.fid), default=None
-    )
+    return max(machines, key=lambda one: (states.is_live(one.status or ""), _made_at(one), one.fid), default=None)
+
+
+def _made_at(machine: parse.Machine) -> datetime:
+    """Return when a machine was made; an unreadable time counts as the oldest."""
+    return tolerant_rows.moment(machine.created_at) or datetime.min.replace(tzinfo=UTC)
 
 
 def standing(bid: parse.Bid, machine: parse.Machine | None, *, was_allocated: bool) -> states.Standing | None:
