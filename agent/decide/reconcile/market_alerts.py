@@ -1,4 +1,4 @@
-"""Alerts about a market or a host: a price that rises, a tenure not sold, orders not carried out."""
+"""Alerts about a market or a host: a price that rises, a tenure not sold, orders not carried out, an unknown state."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,14 +19,17 @@ REPRICED = EventKind.LEASE_REPRICED
 REFUSED_FOR = timedelta(minutes=15)
 """An order that its market has not carried out for this long is reported: by then other ways have been tried."""
 
+UNKNOWN_FOR = timedelta(minutes=15)
+"""A state that is unknown for this long is reported: markets have shown wrong fields for ten minutes."""
 _IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bid of"}
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each rise that waits, each tenure that is not sold, each order that is not carried out."""
+    """Yield one alert for each rise that waits, tenure that is not sold, order not carried out, and unknown state."""
     yield from price_rises(fleet)
     yield from not_sold(fleet)
     yield from refused(fleet)
+    yield from of_unknown_state(fleet)
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
@@ -52,6 +55,26 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
             f"accept it at the market, the lease ends{until} and the workload is moved before"
         )
         yield Alert(EventKind.ALERT_PRICE_RISE, f"{lease.lease_id}@{rise.event_id}", sentence)
+
+
+def of_unknown_state(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease whose state its market has shown as unknown for long: only a person can judge it.
+
+    A lease that counts as billing is not metered in the ledger while its state is unknown.
+    """
+    for lease in fleet.leases:
+        view = fleet.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
+        is_unknown = row is not None and row.state is InstanceState.UNKNOWN and lease.bills is Bills.GPU_AND_DISK
+        if not is_unknown or not lease.is_open or fleet.now - lease.accrued_until < UNKNOWN_FOR:
+            continue
+        sentence = (
+            f"{lease.market} has shown no clear state of {lease.lease_id} ({lease.slot}) since "
+            f"{lease.accrued_until:%H:%M} UTC: it counts at {lease.billing_rate}, and its slot waits. Look at instance "
+            f"{lease.instance_id} at the market itself; if nothing runs there, `gpubid release {lease.lease_id}` gives "
+            "it up with its disk, and its slot is rented anew"
+        )
+        yield Alert(EventKind.ALERT_STATE_UNKNOWN, lease.lease_id, sentence)
 
 
 def refused(fleet: Fleet) -> Iterator[Alert]:

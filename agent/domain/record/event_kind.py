@@ -86,6 +86,7 @@ class EventKind(StrEnum):
     ALERT_SECOND_DAEMON = "alert.second_daemon"
     ALERT_SIGN_UNWRITTEN = "alert.sign_unwritten"
     ALERT_STALLED = "alert.stalled"
+    ALERT_STATE_UNKNOWN = "alert.state_unknown"
     ALERT_REPLICA = "alert.replica"
     ALERT_UNLABELLED_INSTANCE = "alert.unlabelled_instance"
     ALERT_UNHEALTHY = "alert.unhealthy"

@@ -103,3 +103,26 @@ def test_a_release_that_the_listing_contradicts_for_long_is_told(
     view = builders.view(instances=() if row is None else (row,), listed_at=listed_at)
     told = [each.sentence for each in market_alerts.refused(builders.fleet(markets={"vast": view}, leases=(held,)))]
     assert [words in each for each in told] == ([True] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "minutes", "lease", "is_told"),
+    [
+        (InstanceState.UNKNOWN, 16, {}, True),
+        (InstanceState.UNKNOWN, 14, {}, False),
+        (InstanceState.RUNNING, 16, {}, False),
+        (InstanceState.UNKNOWN, 16, {"bills": Bills.DISK, "state": LeaseState.PAUSED}, False),
+    ],
+)
+def test_a_state_that_stays_unknown_is_left_to_a_person(
+    state: InstanceState, minutes: float, lease: dict[str, Any], *, is_told: bool
+) -> None:
+    """It counts as billing, and its slot waits."""
+    held = builders.lease(accrued_until=builders.ago(minutes=minutes), **lease)
+    view = builders.view(instances=(builders.instance(state=state),))
+    fleet = builders.fleet(workloads=(builders.workload(),), markets={"vast": view}, leases=(held,))
+    told = list(market_alerts.of_unknown_state(fleet))
+    assert [alert.key for alert in told] == [held.lease_id] * is_told
+    assert all("`gpubid release vast-1` gives it up" in alert.sentence for alert in told)
+    stale = builders.fleet(markets={"vast": builders.view(instances=view.instances, is_fresh=False)}, leases=(held,))
+    assert list(market_alerts.of_unknown_state(stale)) == []
