@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from agent.domain import money
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
+from agent.markets.mithril import states
 from agent.markets.mithril.market import MithrilMarket
 from agent.markets.port import Charge
 from tests.markets import spot_bids
@@ -121,6 +123,49 @@ def account(seen: Seen) -> Says:
 async def listed(clock: SteppedClock, answers: Answers = account) -> dict[str, Instance]:
     async with spot_bids.mithril_saying(answers, clock) as (mithril, _):
         return {one.instance_id: one for one in await mithril.instances()}
+
+
+def statuses(seen: Seen) -> list[str]:
+    """Return each text that a question has for statuses."""
+    return parse_qs(urlsplit(seen.target).query)["status_in"]
+
+
+async def test_a_list_of_statuses_is_one_text_with_commas(clock: SteppedClock) -> None:
+    """A market that reads one text would take the last one of several, and list no machine that runs."""
+    rows = spot_bids.payload("machines_of_offsets")["data"]
+
+    def answers(seen: Seen) -> Says:
+        if seen.path != "/v2/instances":
+            return account(seen)
+        wanted = statuses(seen)[-1].split(",")
+        return spot_bids.page(*(row for row in rows if row["status"] in wanted))
+
+    assert (await listed(clock, answers))["bid_eight"].state is InstanceState.RUNNING
+
+
+async def test_where_each_status_is_a_text_of_its_own_they_are_sent_so_from_then_on(clock: SteppedClock) -> None:
+    asked_so: list[int] = []
+
+    def answers(seen: Seen) -> Says:
+        if seen.path != "/v2/instances":
+            return account(seen)
+        asked_so.append(len(statuses(seen)))
+        return refusal("joined_statuses") if "," in statuses(seen)[0] else account(seen)
+
+    async with spot_bids.mithril_saying(answers, clock) as (mithril, _):
+        for _ in range(2):
+            assert len(await mithril.instances()) == 5
+    assert asked_so == [1, len(states.LISTED), len(states.LISTED)]
+
+
+async def test_another_refused_question_is_not_asked_in_another_form(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        return refusal("other_field") if seen.path == "/v2/instances" else account(seen)
+
+    async with spot_bids.mithril_saying(answers, clock) as (mithril, wire):
+        with pytest.raises(market_errors.Malformed):
+            await mithril.instances()
+    assert len(wire.seen) == 1
 
 
 async def test_a_cursor_may_be_a_number_and_ended_bids_are_listed_too(clock: SteppedClock) -> None:

@@ -51,7 +51,8 @@ def asked(method: str, target: str, body: bytes) -> list[str]:
     wrong += [f"{name} is missing" for name, each in known.items() if each.get("required") and name not in given]
     for name in given.keys() & known.keys():
         text = given[name][0]
-        values = [given[name], text, int(text) if text.isdigit() else text]
+        is_joined = known[name]["schema"].get("description", "").startswith("Comma-separated")
+        values = [text.split(",") if is_joined else given[name], text, int(text) if text.isdigit() else text]
         if not any(_validator(_strict(known[name]["schema"])).is_valid(value) for value in values):
             wrong.append(f"{name} may not be {given[name]}")
     described = operation.get("requestBody")

@@ -4,6 +4,9 @@ Invariants:
 1. Reads return a body or raise. Writes return the market's positive word, or raise the error that its answer proves.
 2. No order is sent twice, above all no new bid: the market has no idempotency key for bids.
 3. A refusal for too many calls closes its lane until the time that the market named, at most a minute.
+4. A list of statuses is sent as one text with commas, as the document describes it and the vendor's program sends it.
+   Where each status of its own is wanted, the market refuses the text. The other way round it would read the last
+   status alone, and machines that run would be missing.
 """
 
 import urllib.parse
@@ -20,6 +23,7 @@ from agent.markets.mithril.refusals import Route
 
 PAGE_ROWS = 100
 """The most rows on one page."""
+_STATUSES = "status_in"
 
 LANES: Mapping[str, pace.Lane] = {
     # The market publishes no numbers. Assumed: a call a second for prices and for histories, and two for bids, since a
@@ -38,6 +42,7 @@ class MithrilClient:
         self._pace = lanes
         self._clock = clock
         self._projects: tuple[str, ...] = (project,) if project else ()
+        self._repeats_statuses = False
 
     async def projects(self) -> Sequence[str]:
         """Return the ids of the projects to list: the operator's, else all projects of the key.
@@ -96,9 +101,15 @@ class MithrilClient:
     async def machines(self, project: str, statuses: Sequence[str], cursor: str = "", bid_fid: str = "") -> bytes:
         """Return a page of a project's machines in some statuses; `bid_fid` narrows it to those of a bid."""
         asked = [("project", project), ("limit", str(PAGE_ROWS))]
-        asked += [("status_in", status) for status in statuses]
         asked += [("bid_fid_in", bid_fid)] if bid_fid else []
-        return (await self._read("v2", "/v2/instances", asked, cursor=cursor)).body
+        asked += [(_STATUSES, text) for text in (statuses if self._repeats_statuses else [",".join(statuses)])]
+        try:
+            return (await self._read("v2", "/v2/instances", asked, cursor=cursor)).body
+        except market_errors.Malformed as refusal:
+            if self._repeats_statuses or _STATUSES not in str(refusal):
+                raise
+        self._repeats_statuses = True
+        return await self.machines(project, statuses, cursor, bid_fid)
 
     async def paid(self, bid_fid: str, since: datetime | None = None, cursor: str = "") -> bytes:
         """Return a page of the prices that the machines of a bid paid, by period."""
