@@ -7,6 +7,7 @@
 | throttle_retry_after | before | 429, JSON, header Retry-After | `retry_after`, a number or any text (5) |
 | search_quota | searches | 429 search_quota_exceeded until midnight UTC | |
 | html_403 | before | 403, a proxy's HTML page | |
+| soft_refusal | before | Vast alone: 200 with `success: false` and no code; a list has no rows then, a look-up null | |
 | server_error_before | before | 503, nothing applied | `status` (503) |
 | server_error_after | after | 503, although the call was applied | `status` (503) |
 | slow | before | waits, then answers as usual | `delay` simulated seconds (30) |
@@ -82,6 +83,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "throttle_retry_after": {"retry_after": _EITHER},
     "search_quota": {},
     "html_403": {},
+    "soft_refusal": {},
     "server_error_before": {"status": _NUMBER},
     "server_error_after": {"status": _NUMBER},
     "slow": {"delay": _NUMBER},

@@ -14,6 +14,7 @@ from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
 from agent.markets.port import Charge
 from agent.markets.vast.market import VastMarket
+from tests.markets import bench
 from tests.markets.scene import BID, LABEL, OFFER, asked, vast_saying
 from tests.markets.wire import Says, payload
 
@@ -121,6 +122,20 @@ async def test_a_refusal_with_status_200_is_no_empty_answer(
             await CALLS[call](vast)
 
 
+async def test_no_instance_of_a_market_that_refuses_with_200_is_gone_and_no_order_is_refused() -> None:
+    """The same over the simulated market, whose instance runs on."""
+    async with bench.vast_bench() as simulated:
+        instance_id = await simulated.rent(await simulated.offer())
+        await simulated.simulated.weather("soft_refusal")
+        for read in (simulated.market.instances(), simulated.market.instance(instance_id), simulated.offers()):
+            with pytest.raises(market_errors.Malformed):
+                await read
+        for order in (simulated.market.release(instance_id), simulated.market.pause(instance_id)):
+            with pytest.raises(market_errors.Ambiguous):
+                await order
+        assert len(await simulated.contracts()) == 1
+
+
 async def test_the_credit_is_not_the_balance_and_may_be_negative(clock: SteppedClock) -> None:
     async with vast_saying(Says(payload("account")), clock) as (vast, _):
         account = await vast.account()
@@ -193,6 +208,11 @@ async def test_an_outbid_a_stop_and_an_empty_account_look_alike(clock: SteppedCl
 
 async def test_only_a_host_without_a_heartbeat_may_charge_gpus_in_silence(clock: SteppedClock) -> None:
     assert [label for label, instance in (await listed(clock)).items() if instance.may_bill_gpu] == ["no heartbeat"]
+
+
+async def test_gpus_are_charged_while_the_contract_holds_them_and_its_container_has_begun(clock: SteppedClock) -> None:
+    charged = {label for label, instance in (await listed(clock)).items() if instance.bills_gpu}
+    assert charged == {"running", "container ended", "no heartbeat", "a word nobody knows"}
 
 
 async def test_the_bid_of_an_instance_is_its_base_price_and_never_the_total(clock: SteppedClock) -> None:

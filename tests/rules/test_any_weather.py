@@ -26,6 +26,7 @@ FAULTS = [
     {"fault": "throttle_text"},
     {"fault": "throttle_retry_after", "retry_after": 90},
     {"fault": "html_403"},
+    {"fault": "soft_refusal"},
     {"fault": "server_error_before"},
     {"fault": "server_error_after"},
     {"fault": "slow", "delay": 45},

@@ -58,6 +58,31 @@ async def test_3_a_proxys_403(market: Market) -> None:
     assert answer.raw.startswith(b"<html>")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "field", "empty"),
+    [
+        ("POST", "/bundles/", "offers", []),
+        ("GET", "/instances/1/", "instances", None),
+        ("GET", "/charges/", "results", []),
+        ("PUT", "/instances/1/", "error", None),
+    ],
+)
+async def test_3_a_soft_refusal_has_status_200_and_shows_nothing(
+    market: Market, method: str, path: str, field: str, empty: Any
+) -> None:
+    await market.weather("soft_refusal")
+    answer = await market.call(method, path, {} if method != "GET" else None)
+    assert (answer.status, answer.body["success"], answer.body[field]) == (200, False, empty)
+
+
+async def test_3_a_soft_refusal_rents_nothing(market: Market) -> None:
+    offer = await market.cheapest()
+    await market.weather("soft_refusal", route="PUT /asks")
+    answer = await market.rent(offer["id"], 5.0)
+    assert (answer.status, answer.body["success"]) == (200, False)
+    assert (await market.truth())["contracts"] == []
+
+
 async def test_3_a_server_error_before_changes_nothing(market: Market) -> None:
     offer = await market.cheapest()
     await market.weather("server_error_before", route="PUT /asks", status=502)

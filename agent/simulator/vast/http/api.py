@@ -217,6 +217,8 @@ def _before(call: Call) -> Reply | None:
     struck = call.struck
     if "html_403" in struck:
         return Reply(_FORBIDDEN_PAGE, 403, "text/html")
+    if "soft_refusal" in struck:
+        return refusals.soft(call)
     if "session_expired" in struck:
         return refusals.session_expired()
     if "invalid_request" in struck:

@@ -1,8 +1,22 @@
 """The market's refusals over HTTP: status, code and text of each, as recorded or documented."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
 from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
+
+_EMPTY: Mapping[str, Mapping[str, Any]] = {
+    "/bundles": {"offers": []},
+    "/search/asks": {"offers": []},
+    "/instances": {"instances": [], "next_token": None},
+    "/instances/{id}": {"instances": None},
+    "/charges": {"results": [], "next_token": None},
+    "/notifications/inbox": {"notifications": []},
+}
+"""The fields of an answer that has nothing to show, by its route."""
 
 
 def no_such_instance(status: int = 404) -> Reply:
@@ -13,6 +27,11 @@ def no_such_instance(status: int = 404) -> Reply:
 def session_expired() -> Reply:
     """Answer a key whose two-factor session is over; this refusal comes without a code."""
     return Reply(b'{"success":false,"msg":"Session expired. Please log in again."}', 404)
+
+
+def soft(call: Call) -> Reply:
+    """Refuse a call with status 200; what a question asks for is empty then."""
+    return calls.refuse(200, None, "This is not possible at the moment.", **_EMPTY.get(call.route, {}))
 
 
 def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
