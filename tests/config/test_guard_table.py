@@ -221,6 +221,18 @@ def test_a_script_that_is_too_long_for_vast_with_the_guards_own_is_refused(
     assert "and vast takes 4048" in problem.sentence
 
 
+@pytest.mark.parametrize(("length", "is_refused"), [(4048, False), (4049, True)])
+def test_a_script_without_a_guard_is_checked_too(tmp_path: Path, length: int, *, is_refused: bool) -> None:
+    start = f'onstart = "{"#" * length}"'
+    if not is_refused:
+        assert len(loaded(tmp_path, start).workloads[0].onstart) == length
+        return
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, start)
+    (problem,) = caught.value.problems
+    assert problem.sentence == "has 4049 characters, and vast takes 4048; let the script fetch the rest"
+
+
 def test_a_name_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(
         added(COMMAND, "[workloads.train.guard]", 'paths = ["/w"]').replace("workloads.train", 'workloads.".."')

@@ -61,9 +61,12 @@ def test_a_directory_is_no_script(tmp_path: Path) -> None:
         load(tmp_path, 'onstart_file = "start.sh"')
 
 
-def test_as_long_a_script_as_onstart_itself_may_be(tmp_path: Path) -> None:
+def test_a_script_may_be_as_long_as_onstart_and_its_market_allow(tmp_path: Path) -> None:
+    (tmp_path / "start.sh").write_bytes(b"#" * 4048)
+    assert len(load(tmp_path, 'onstart_file = "start.sh"').workloads[0].onstart) == 4048
     (tmp_path / "start.sh").write_bytes(b"#" * 65_536)
-    assert len(load(tmp_path, 'onstart_file = "start.sh"').workloads[0].onstart) == 65_536
+    with pytest.raises(config.ConfigError, match="has 65536 characters, and vast takes 4048"):
+        load(tmp_path, 'onstart_file = "start.sh"')
 
 
 @pytest.mark.parametrize(

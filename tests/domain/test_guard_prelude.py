@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.domain.work import guard_prelude
-from agent.markets.vast.vendor_record import MOST_SCRIPT
+from agent.markets.vast.rules import MOST_SCRIPT
 
 GUARD = (
     b"import os, sys\nprint('guard', *sys.argv, os.environ['GPUBID_GUARD_HOME'], os.environ['GPUBID_BUCKET_SECRET'])\n"

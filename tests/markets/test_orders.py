@@ -81,6 +81,8 @@ async def test_a_command_is_sent_as_words(clock: SteppedClock) -> None:
         (Terms(Tenure.INTERRUPTIBLE, money.per_hour("128.00001"), 16.0, "x"), LABEL, "invalid_price"),
         (Terms(Tenure.ON_DEMAND, None, 7.0, "x"), LABEL, "invalid_args"),
         (Terms(Tenure.ON_DEMAND, None, 16.0, "x", "unbalanced '"), LABEL, "invalid_args"),
+        (Terms(Tenure.ON_DEMAND, None, 16.0, "x", onstart="#" * 4049), LABEL, "invalid_args"),
+        (Terms(Tenure.ON_DEMAND, None, 16.0, "x", onstart="#" * 4000, ssh_keys=("ssh-rsa a",)), LABEL, "invalid_args"),
         (ASK, "", "invalid_args"),
         (ASK, "x" * 257, "invalid_args"),
     ],

@@ -47,6 +47,12 @@ async def test_9_refusals_of_a_create(market: Market) -> None:
     assert (low.status, low.body["error"]) == (400, "invalid_price")
 
 
+async def test_9_a_start_script_has_4048_characters_at_most(market: Market) -> None:
+    offer = await market.cheapest()
+    long, short = [await market.rent(offer["id"], 5.0, onstart="#" * length) for length in (4049, 4048)]
+    assert (long.status, long.body["error"], short.body["success"]) == (400, "invalid_args", True)
+
+
 async def test_9_no_credit_refuses_a_create() -> None:
     async with running_market(credit=0.0) as market:
         offer = await single(market)

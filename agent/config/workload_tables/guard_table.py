@@ -228,17 +228,17 @@ def refuse_misfit(
 
 
 def misfits(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield each conflict of a workload's guard with the whole configuration, as workload, key and sentence."""
+    """Yield each conflict of a guard or a start script with the whole configuration: workload, key and sentence."""
     takes = {each.name: registered_markets.record(each.name).most_script for each in config.markets}
     for work in config.workloads:
-        if work.guard is None:
-            continue
-        if set(work.name) == {"."}:
+        has_guard = work.guard is not None
+        if has_guard and set(work.name) == {"."}:
             yield work.name, "guard", "a name of dots is no folder of a bucket; rename the workload"
-        length = len(guard_prelude.script(work.onstart)) if work.onstart else 0
+        length = len(guard_prelude.script(work.onstart) if has_guard and work.onstart else work.onstart)
         for market, longest in takes.items():
             if longest is not None and length > longest and work.may_use(market):
-                said = f"has {length} characters with the guard's own, and {market} takes {longest}"
+                own = " with the guard's own" if has_guard else ""
+                said = f"has {length} characters{own}, and {market} takes {longest}"
                 yield work.name, "onstart", f"{said}; let the script fetch the rest"
 
 

@@ -1,5 +1,8 @@
 """Figures that money depends on and the market does not report, each marked as assumed or with its source."""
 
+MOST_SCRIPT = 10_000
+"""Characters of a start script. Source: the vendor's page on startup scripts and its program flow-compute 3.28.2."""
+
 RELIABILITY = 0.995
 """Share of uptime. Assumed: as RunPod's data centres."""
 INET_MBPS = 1000.0

@@ -11,15 +11,13 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
-from agent.markets.mithril import names, prices, start_script
+from agent.markets.mithril import figures, names, prices, start_script
 from agent.markets.port import Terms
 
 NO_DISK_PRICE = (
     "mithril does not publish the price of a kept disk: set [markets.mithril] disk_per_gb_month to the figure of your "
     "bill before anything is rented there"
 )
-MOST_SCRIPT = 65_536
-"""Bytes of a start script; the market publishes no limit. Assumed."""
 
 
 def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, Any]:
@@ -36,8 +34,9 @@ def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, An
     if terms.network_volume:
         raise market_errors.Rejected("invalid_args", "A network volume of RunPod cannot be used at mithril.")
     script = start_script.text(terms)
-    if (size := len(script.encode())) > MOST_SCRIPT:
-        sentence = f"The start script has {size} bytes with its variables, {MOST_SCRIPT} at most; shorten them."
+    if (size := len(script.encode())) > figures.MOST_SCRIPT:
+        most = f"{figures.MOST_SCRIPT} at most; let the workload fetch the rest"
+        sentence = f"The start script has {size} bytes with its variables, {most}."
         raise market_errors.Rejected("invalid_args", sentence)
     return {
         "project": project,

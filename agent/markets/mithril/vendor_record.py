@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, WithJsonSchema
 
 from agent.markets.market_record import Finding, FirstAnswers, MarketOptions, MarketRecord, Question
+from agent.markets.mithril.figures import MOST_SCRIPT
 from agent.markets.mithril.rules import RULES
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ RECORD = MarketRecord(
     ),
     findings=findings,
     first_answers=WHOLE_MACHINES,
+    most_script=MOST_SCRIPT,
     restarts_ended=True,
     shows_datacenter=True,
     keeps_logs=False,

@@ -15,6 +15,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Runtype
 from agent.markets import labels, market_errors
 from agent.markets.port import Terms
+from agent.markets.vast import rules
 
 _RUNTYPES = {
     Runtype.AUTO: "ssh",
@@ -40,6 +41,10 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         raise market_errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
     if terms.disk_gb < LEAST_DISK_GB:
         raise market_errors.Rejected("invalid_args", f"vast rents no disk under {LEAST_DISK_GB:g} GB; raise disk_gb.")
+    script = _onstart(terms)
+    if len(script) > rules.MOST_SCRIPT:
+        most = f"vast takes {rules.MOST_SCRIPT}; let the script fetch the rest"
+        raise market_errors.Rejected("invalid_args", f"The start script has {len(script)} characters, {most}.")
     return {
         "client_id": "me",
         "image": terms.image,
@@ -49,7 +54,7 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
         "disk": terms.disk_gb,
         "label": label,
         "extra": None,
-        "onstart": _onstart(terms) or None,
+        "onstart": script or None,
         "image_login": _login(terms),
         "python_utf8": False,
         "lang_utf8": False,

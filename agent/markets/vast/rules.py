@@ -15,3 +15,5 @@ RULES = MarketRules(
     starts_by_itself=True,
 )
 """An instance that was outbid starts again when its bid wins, and so does one whose start was queued."""
+MOST_SCRIPT = 4048
+"""The most characters of `onstart`, by the vendor's OpenAPI file."""

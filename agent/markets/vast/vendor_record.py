@@ -15,7 +15,7 @@ from agent.markets.market_record import (
     StopRequest,
     Webhooks,
 )
-from agent.markets.vast.rules import RULES
+from agent.markets.vast.rules import MOST_SCRIPT, RULES
 
 if TYPE_CHECKING:
     from agent.clock import Clock
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
 """The categories of the vendor's permissions that our calls fall into."""
-MOST_SCRIPT = 4048
-"""The most characters that Vast.ai accepts as `onstart`, by its OpenAPI file."""
 
 
 def connect(

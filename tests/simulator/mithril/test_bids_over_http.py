@@ -125,6 +125,12 @@ async def test_a_wrong_field_answers_422_with_its_place(
     assert await auctions.get("/v2/spot/bids") == {"data": [], "next_cursor": None}
 
 
+async def test_a_start_script_has_10000_characters_at_most(auctions: Auctions) -> None:
+    for length, status in ((10_001, 422), (10_000, 201)):
+        specification = {"volumes": [], "ssh_keys": [], "startup_script": "#" * length}
+        assert (await auctions.place(launch_specification=specification)).status == status
+
+
 async def test_what_is_not_there_answers_404(auctions: Auctions) -> None:
     for path, query in (
         ("/v2/spot/bids/bid_none", {}),

@@ -9,7 +9,8 @@ from agent.simulator.mithril.http.surface import Surface
 from agent.simulator.mithril.model import Refused, Terms
 
 MOST_INSTANCES = 256
-MOST_SCRIPT_BYTES = 65_536
+MOST_SCRIPT = 10_000
+"""Characters, by the vendor's page on startup scripts. The refusal of a longer one is assumed."""
 _PRICE = re.compile(r"\$?(\d{1,7})(?:\.(\d{1,2}))?")
 
 
@@ -97,7 +98,7 @@ def whole(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
 
 def _script(launch: Mapping[str, Any]) -> str | None:
     script: str | None = _optional(launch, "startup_script", str)
-    if script is not None and len(script.encode()) > MOST_SCRIPT_BYTES:
+    if script is not None and len(script) > MOST_SCRIPT:
         raise Refused(422, "Startup script is too large", ("body", "launch_specification", "startup_script"))
     return script
 

@@ -18,6 +18,8 @@ from agent.simulator.vast.model import Contract, RentTerms
 
 LEAST_PRICE, MOST_PRICE = 0.001, 128.0
 LONGEST_LABEL = 256
+LONGEST_SCRIPT = 4048
+"""By the vendor's OpenAPI file. The refusal of a longer one is assumed."""
 LEAST_DISK_GB = 8.0
 DEFAULT_DISK_GB = 10.0
 
@@ -93,6 +95,9 @@ def _complaint(fields: Mapping[str, Any]) -> str | None:
     disk = filter_grammar.to_number(fields.get("disk", DEFAULT_DISK_GB))
     if disk is None or disk < LEAST_DISK_GB:
         return f"'disk' must be at least {LEAST_DISK_GB:g}."
+    script = fields.get("onstart")
+    if isinstance(script, str) and len(script) > LONGEST_SCRIPT:
+        return f"'onstart' has at most {LONGEST_SCRIPT} characters."
     price = fields.get("price")
     if price is not None and filter_grammar.to_number(price) is None:
         return "'price' must be a number."
