@@ -45,6 +45,12 @@ def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
     assert harms("runpod", chosen("runpod", [("status", "EXITED")]), HOUR) == {}
 
 
+def test_a_container_of_vast_that_is_called_ended_while_its_gpus_work_is_not_paused() -> None:
+    """Such words did harm after two minutes. The simulated load never changes, so 15 minutes are the most here."""
+    told = chosen("vast", [("actual_status", word) for word in ("exited", "stopped", "loading", "created", "")])
+    assert harms("vast", told, 14.0) == {}
+
+
 def test_a_price_that_dstack_tells_too_low_for_an_hour_is_not_counted() -> None:
     told = [lie for lie in lies("dstack") if lie.field.name == "price" and lie.change.get("value") in {1e-3, 0.5}]
     assert harms("dstack", told, HOUR) == {}

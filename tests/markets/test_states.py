@@ -1,9 +1,12 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.market.instance import InstanceState
+from agent.domain.market.instance import Instance, InstanceState
 from agent.markets.vast import states
+from tests.support import builders
 
 RAN = "success, running docker.io/x_latest/ssh"
 OCI = "Error response from daemon: failed to create task for container: OCI runtime create failed"
@@ -79,3 +82,40 @@ def test_an_unseen_combination_is_ignorance(actual: str, current: str, intended:
 def test_words_nobody_knows_are_never_a_loss(actual: str, current: str, intended: str, message: str) -> None:
     assert states.state("?" + actual, current, intended, message) is InstanceState.UNKNOWN
     assert states.state("running", "?" + current, intended, message) is InstanceState.UNKNOWN
+
+
+def loaded(*looks: tuple[InstanceState, float | None], minutes: float = 5.0) -> Instance:
+    """Return an instance as the last of these looks shows it: a state and the load of its GPUs."""
+    loads = states.Loads()
+    for number, (state, load) in enumerate(looks):
+        row = loads.settled(builders.instance(state=state, gpu_util=load), number * minutes * 60)
+        loads.keep({row.instance_id})
+    return row
+
+
+RUNS, UNKNOWN = InstanceState.RUNNING, InstanceState.UNKNOWN
+
+
+@pytest.mark.parametrize("state", [InstanceState.EXITED, InstanceState.LOADING, InstanceState.PENDING])
+def test_gpus_at_work_contradict_the_word_that_their_container_does_not_run(state: InstanceState) -> None:
+    """One false `exited` of two minutes had a running container paused."""
+    doubted = loaded((RUNS, 97.0), *[(state, 97.0)] * 3)
+    assert (doubted.state, doubted.bills_gpu) == (UNKNOWN, True)
+    assert loaded((RUNS, 97.0), (state, 97.0), (RUNS, 97.0)).state is RUNS
+    assert loaded((RUNS, 97.0), *[(state, 90.0 + look) for look in range(9)]).state is UNKNOWN, "it goes on changing"
+
+
+@pytest.mark.parametrize("state", [InstanceState.EXITED, InstanceState.LOADING])
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [(RUNS, 97.0), *[("ours", 97.0)] * 4],
+        [(RUNS, 97.0), ("ours", None)],
+        [(RUNS, 97.0), ("ours", 0.0)],
+        [("ours", 97.0)],
+        [(RUNS, 97.0), (InstanceState.PAUSED, 97.0), ("ours", 97.0)],
+    ],
+    ids=["the same load for 15 minutes", "no load", "idle", "never seen running", "stopped in between"],
+)
+def test_a_state_that_no_load_contradicts_is_the_state(state: InstanceState, looks: list[tuple[Any, Any]]) -> None:
+    assert loaded(*[(state if said == "ours" else said, load) for said, load in looks]).state is state

@@ -33,6 +33,7 @@ from agent.markets.vast import (
     rises,
     rules,
     search,
+    states,
 )
 
 MOST_PAGES = 400
@@ -64,6 +65,7 @@ class VastMarket:
         self._clock = clock
         self._names = names.GpuNames()
         self._has_asked_names = False
+        self._loads = states.Loads()
         self._inbox_route = optional_route.OptionalRoute(clock)
         self._rises_route = optional_route.OptionalRoute(clock)
 
@@ -97,7 +99,7 @@ class VastMarket:
             found |= fresh
             total = page.total_instances if page.total_instances is not None else total
             if not page.next_token:
-                return _complete(found, total)
+                return self._settled(_complete(found, total))
             if page.next_token == token or not page.instances:
                 raise market_errors.Malformed("vast's listing repeats a page mark; it is refused.")
             token = page.next_token
@@ -105,7 +107,8 @@ class VastMarket:
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one instance."""
-        return parse.one(await self._client.one(instance_id), instance_id)
+        found = parse.one(await self._client.one(instance_id), instance_id)
+        return self._loads.settled(found, self._clock.monotonic())
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
         """Rent and return the instance id."""
@@ -265,6 +268,10 @@ class VastMarket:
         harvest = parse.harvest(raw, self._clock.now(), is_bid_search=is_bid_search, keep=keep)
         self._rows.count(harvest.rows)
         return harvest
+
+    def _settled(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        self._loads.keep({each.instance_id for each in instances})
+        return [self._loads.settled(each, self._clock.monotonic()) for each in instances]
 
     async def _learn_names(self, asked: OfferQuery) -> None:
         """Learn how the market spells its models, once, if a question names a model that no table has."""

@@ -4,13 +4,23 @@ Invariants:
 1. Only observed combinations have a meaning; every other is UNKNOWN, which is ignorance.
 2. The fields never show why an instance is paused: an outbid, a stop and an empty account have the same four values.
 3. If the contract holds its GPUs and its container's state is not known, they count as charged.
+4. GPUs that work contradict the word that their container, which ran, has ended or loads: its state is then unknown.
 """
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
-from agent.domain.market.instance import InstanceState
+import msgspec
 
+from agent.domain.market.instance import Instance, InstanceState
+
+PATIENCE_SECONDS = 900.0
+"""How long the same load of the GPUs contradicts a state: markets have shown wrong fields for ten minutes, and a host
+may stop measuring."""
+LEAST_LOAD = 5.0
+"""The load of GPUs at work, in per cent. Assumed."""
+_DOUBTED = frozenset({InstanceState.EXITED, InstanceState.LOADING, InstanceState.PENDING})
 _BOOTING = frozenset({"", "created", "loading"})
 _ENDED = frozenset({"exited", "stopped"})
 _REMADE = frozenset({"rebooting", "recycling"})
@@ -77,3 +87,32 @@ def state(actual: str, current: str, intended: str, message: str) -> InstanceSta
             gave_up = ours is InstanceState.PAUSED and actual in _BOOTING and _TROUBLE.search(message) is not None
             return InstanceState.FAILED if gave_up else ours
     return InstanceState.UNKNOWN
+
+
+class Loads:
+    """The containers that ran when last seen, and the load of their GPUs while another state is doubted."""
+
+    def __init__(self) -> None:
+        self._ran: set[str] = set()
+        self._same_since: dict[str, tuple[float, float]] = {}
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget the instances that do not exist any more."""
+        self._ran.intersection_update(ids)
+        self._same_since = {key: seen for key, seen in self._same_since.items() if key in self._ran}
+
+    def settled(self, row: Instance, now: float) -> Instance:
+        """Return an instance whose state its GPUs' load does not contradict; `now` is monotonic, in seconds."""
+        if row.state is InstanceState.RUNNING:
+            self._ran.add(row.instance_id)
+        elif row.state is not InstanceState.UNKNOWN and row.state not in _DOUBTED:
+            self._ran.discard(row.instance_id)
+        load = row.gpu_util or 0.0
+        if row.state not in _DOUBTED or row.instance_id not in self._ran or load < LEAST_LOAD:
+            self._same_since.pop(row.instance_id, None)
+            return row
+        known, since = self._same_since.get(row.instance_id, (load, now))
+        self._same_since[row.instance_id] = load, since if load == known else now
+        if now - self._same_since[row.instance_id][1] >= PATIENCE_SECONDS:
+            return row
+        return msgspec.structs.replace(row, state=InstanceState.UNKNOWN, may_bill_gpu=True)
