@@ -60,7 +60,7 @@ def test_keys_are_let_in_once_however_often_the_script_runs(tmp_path: Any) -> No
         )
         assert told.stdout == "started\n"
     assert (tmp_path / ".ssh" / "authorized_keys").read_text().splitlines() == [KEY, KEY + "2"]
-    assert shlex.quote(KEY) in script
+    assert script.count(shlex.quote(KEY)) == 1, "a script has few characters, and some keys are long"
     assert "done" not in script, "an echo of the script would end a batch whose done_line is that word"
 
 

@@ -25,6 +25,8 @@ _RUNTYPES = {
     Runtype.JUPYTER: "jupyter_proxy ssh_proxy",
 }
 _LET_IN = "~/.ssh/authorized_keys"
+_KEY = "gpubid_key"
+"""The script has each key once: it is short, and some keys are long."""
 BID_PLACES = 4
 LEAST_BID = money.per_hour("0.001")
 MOST_BID = money.per_hour(128)
@@ -109,7 +111,7 @@ def _onstart(terms: Terms) -> str:
     let_in = [
         "mkdir -p ~/.ssh && chmod 700 ~/.ssh && touch ~/.ssh/authorized_keys",
         *(
-            f"grep -qxF {key} {_LET_IN} || printf '%s\\n' {key} >> {_LET_IN}"
+            f'{_KEY}={key}; grep -qxF "${_KEY}" {_LET_IN} || printf \'%s\\n\' "${_KEY}" >> {_LET_IN}'
             for key in map(shlex.quote, terms.ssh_keys)
         ),
     ]
