@@ -87,6 +87,18 @@ async def test_a_cost_that_one_surface_alone_changes_is_unread(clock: SteppedClo
     assert "gpu_rate" in there.unread
 
 
+@pytest.mark.parametrize(("factor", "counts"), [(2, "2.64"), (0.5, "1.32"), (1000, None), (0.001, None)])
+async def test_the_higher_of_two_costs_that_differ_for_long_counts_unless_it_is_absurd(
+    clock: SteppedClock, factor: float, counts: str | None
+) -> None:
+    wait = contradictions.LONG_SECONDS / 2
+    for apart in [(row(cost=1.32 * factor), RUNS), (row(), RUNS | {"costPerHr": 1.32 * factor})]:
+        assert "gpu_rate" in (await seen(clock, (row(), RUNS), *[apart] * 2, wait=wait)).unread
+        found = await seen(clock, (row(), RUNS), *[apart] * 3, wait=wait)
+        assert ("gpu_rate" in found.unread) is (counts is None)
+        assert counts is None or found.gpu_rate == money.per_hour(counts)
+
+
 async def test_a_cost_that_both_surfaces_change_counts(clock: SteppedClock) -> None:
     found = await seen(clock, (row(), RUNS), (row(cost=1.5), RUNS | {"costPerHr": 1.5}))
     assert (found.gpu_rate, found.unread) == (money.per_hour("1.5"), frozenset())

@@ -1,4 +1,4 @@
-"""Alerts about a market or a host: a price that rises, a tenure not sold, orders not carried out, an unknown state."""
+"""Alerts about a market: rising prices, tenures not sold, orders not carried out, unclear states or prices."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,16 +20,17 @@ REFUSED_FOR = timedelta(minutes=15)
 """An order that its market has not carried out for this long is reported: by then other ways have been tried."""
 
 UNKNOWN_FOR = timedelta(minutes=15)
-"""A state that is unknown for this long is reported: markets have shown wrong fields for ten minutes."""
+"""A state or a price that is unknown for this long is reported: markets have shown wrong fields for ten minutes."""
 _IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bid of"}
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each rise that waits, tenure that is not sold, order not carried out, and unknown state."""
+    """Yield one alert for each rise that waits, tenure not sold, order not carried out, unknown state and price."""
     yield from price_rises(fleet)
     yield from not_sold(fleet)
     yield from refused(fleet)
     yield from of_unknown_state(fleet)
+    yield from of_unread_price(fleet)
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
@@ -75,6 +76,23 @@ def of_unknown_state(fleet: Fleet) -> Iterator[Alert]:
             "it up with its disk, and its slot is rented anew"
         )
         yield Alert(EventKind.ALERT_STATE_UNKNOWN, lease.lease_id, sentence)
+
+
+def of_unread_price(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease that bills and whose market has shown no clear price for long."""
+    for lease in fleet.leases:
+        view = fleet.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
+        since, is_billing = lease.agreed_until, lease.is_open and lease.bills is Bills.GPU_AND_DISK
+        if row is None or "gpu_rate" not in row.unread or since is None or not is_billing:
+            continue
+        if fleet.now - since < UNKNOWN_FOR:
+            continue
+        sentence = (
+            f"{lease.market} has shown no clear price of {lease.lease_id} ({lease.slot}) since {since:%H:%M} UTC: it "
+            f"counts at {lease.gpu_rate}; compare it with the market's bill"
+        )
+        yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@unread", sentence)
 
 
 def refused(fleet: Fleet) -> Iterator[Alert]:

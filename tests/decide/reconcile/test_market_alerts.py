@@ -126,3 +126,19 @@ def test_a_state_that_stays_unknown_is_left_to_a_person(
     assert all("`gpubid release vast-1` gives it up" in alert.sentence for alert in told)
     stale = builders.fleet(markets={"vast": builders.view(instances=view.instances, is_fresh=False)}, leases=(held,))
     assert list(market_alerts.of_unknown_state(stale)) == []
+
+
+@pytest.mark.parametrize(
+    ("unread", "minutes", "bills", "is_told"),
+    [
+        ({"gpu_rate"}, 16, Bills.GPU_AND_DISK, True),
+        ({"gpu_rate"}, 14, Bills.GPU_AND_DISK, False),
+        (set(), 16, Bills.GPU_AND_DISK, False),
+        ({"gpu_rate"}, 16, Bills.DISK, False),
+    ],
+)
+def test_a_price_that_stays_unread_is_told(unread: set[str], minutes: float, bills: Bills, *, is_told: bool) -> None:
+    held = builders.lease(agreed_until=builders.ago(minutes=minutes), bills=bills)
+    view = builders.view(instances=(builders.instance(unread=frozenset(unread)),))
+    told = list(market_alerts.of_unread_price(builders.fleet(markets={"vast": view}, leases=(held,))))
+    assert [alert.key for alert in told] == [f"{held.lease_id}@unread"] * is_told

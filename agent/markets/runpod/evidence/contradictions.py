@@ -4,7 +4,9 @@ Invariants:
 1. A cost contradicts EXITED and TERMINATED, and a report of the host contradicts ERROR: by the OpenAPI document of
    REST v2 the cost is 0 then, and only a running pod has a report. The status is unknown until GraphQL also shows no
    running pod. If GraphQL does not show the pod, it is unknown for `PATIENCE_SECONDS`.
-2. A cost or the size of a disk that both surfaces once showed alike is unread while they differ.
+2. A cost or the size of a disk that both surfaces once showed alike is unread while they differ. The higher cost counts
+   once they have differed for `LONG_SECONDS`, unless it is more than `MOST_RISE` times the other: caps count the safe
+   side, and a cost of a thousand times would end what somebody uses.
 3. A host is silent only if both surfaces show no report of it.
 """
 
@@ -17,6 +19,11 @@ from agent.markets.runpod import history, parse, states
 
 PATIENCE_SECONDS = 900.0
 """How long a contradicted status must be listed, since markets have shown wrong fields for ten minutes."""
+LONG_SECONDS = 7200.0
+"""How long costs may differ before the higher one counts. Nothing is lost meanwhile: a rise is owed from the last look
+that showed the agreed cost."""
+MOST_RISE = 3.0
+"""A cost may rise by this factor on one surface alone."""
 TOLERANCE = 0.01
 """Share by which the same figure may differ on two surfaces. Assumed."""
 _RUNNING = "RUNNING"
@@ -37,18 +44,20 @@ class Contradictions:
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
         self._agreed: set[tuple[str, str]] = set()
+        self._apart_since: dict[tuple[str, str], float] = {}
 
     def settled(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> Told:
         """Return a pod without its contradictions; `now` is monotonic, in seconds."""
         row = _with_report(row, pod)
         if self._is_end_doubted(row, pod, now):
             row = msgspec.structs.replace(row, status=_NO_STATUS)
-        return self._without_false_figures(row, pod)
+        return self._without_false_figures(row, pod, now)
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget the pods that do not exist any more."""
         self._since = {pod_id: at for pod_id, at in self._since.items() if pod_id in ids}
         self._agreed = {(pod_id, name) for pod_id, name in self._agreed if pod_id in ids}
+        self._apart_since = {key: at for key, at in self._apart_since.items() if key in self._agreed}
 
     def _is_end_doubted(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> bool:
         if not _is_contradicted(row):
@@ -58,26 +67,36 @@ class Contradictions:
             return pod.desiredStatus == _RUNNING
         return now - self._since.setdefault(row.id, now) < PATIENCE_SECONDS
 
-    def _without_false_figures(self, row: parse.PodRow, pod: history.Pod | None) -> Told:
+    def _without_false_figures(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> Told:
         if pod is None or row.status != _RUNNING or pod.desiredStatus not in {_RUNNING, None}:
             return Told(row, pod)
         volume = row.mounts.persistent.size if row.mounts is not None and row.mounts.persistent is not None else None
         figures = (row.cost, pod.costPerHr), (row.disk, pod.containerDiskInGb), (volume, pod.volumeInGb)
         cost, disk, mounted = (
-            self._is_false(row.id, name, *pair) for name, pair in zip(("cost", "disk", "volume"), figures, strict=True)
+            self._is_false(row.id, name, *pair, now)
+            for name, pair in zip(("cost", "disk", "volume"), figures, strict=True)
         )
         if cost:
-            row, pod = msgspec.structs.replace(row, cost=None), msgspec.structs.replace(pod, costPerHr=None)
+            believed = self._believed_cost(row.id, figures[0], now)
+            row, pod = msgspec.structs.replace(row, cost=believed), msgspec.structs.replace(pod, costPerHr=believed)
         if disk:
             row = msgspec.structs.replace(row, disk=None)
         return Told(msgspec.structs.replace(row, mounts=None) if mounted else row, pod)
 
-    def _is_false(self, pod_id: str, name: str, here: float | None, there: float | None) -> bool:
+    def _believed_cost(self, pod_id: str, costs: tuple[float | None, float | None], now: float) -> float | None:
+        """Return the higher of two costs that have differed for long; None while neither counts."""
+        low, high = sorted(cost or 0.0 for cost in costs)
+        is_long = now - self._apart_since.get((pod_id, "cost"), now) >= LONG_SECONDS
+        return high if is_long and high <= MOST_RISE * low else None
+
+    def _is_false(self, pod_id: str, name: str, here: float | None, there: float | None, now: float) -> bool:
         if here is None or there is None:
             return False
         if abs(here - there) <= TOLERANCE * max(abs(here), abs(there)):
             self._agreed.add((pod_id, name))
+            self._apart_since.pop((pod_id, name), None)
             return False
+        self._apart_since.setdefault((pod_id, name), now)
         return (pod_id, name) in self._agreed
 
 
