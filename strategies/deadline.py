@@ -322,7 +322,7 @@ def _on_demand(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal:
             return (
                 _with_costs(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
             )
-    return _hold(slot, grounds, "running", f"{lease.state.value} on demand")
+    return _hold(slot, grounds, lease.state.value, f"{lease.state.value} on demand")
 
 
 def _is_back(expected: deadline_costs.ExpectedCosts | None) -> bool:

@@ -12,7 +12,7 @@ from agent.decide.strategy import Candidate, Params, Proposal, Shortlist, SlotVi
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Option, Reason
 from agent.domain.work.workload import MaxPrice
 
@@ -41,12 +41,12 @@ class OnDemand:
         if slot.arriving is not None:
             # A start of the old lease would bill beside the new one, which may load for a long time.
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
-        if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
-            return recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now) or _keep(
-                slot, view, shortlist
-            )
-        if slot.lease is not None:
-            return _keep(slot, view, shortlist)
+        lease = slot.lease
+        if lease is not None and recovery.ends_soon(lease, view.now):
+            leaving = recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now)
+            return leaving or _keep(slot, lease, view, shortlist)
+        if lease is not None:
+            return _keep(slot, lease, view, shortlist)
         best = shortlist.best
         if best is None:
             code = "no_offer" if view.has_offers else "no_view"
@@ -56,16 +56,15 @@ class OnDemand:
         return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
 
 
-def _keep(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
-    lease = slot.lease
+def _keep(slot: SlotView, lease: Lease, view: View, shortlist: Shortlist) -> Proposal:
     left = recovery.cooling_off(slot, view.now)
     if left is not None:
         return left
-    if lease is not None and lease.state is LeaseState.PAUSED:
+    if lease.state is LeaseState.PAUSED:
         if slot.is_start_refused:
             return _elsewhere(slot, view, shortlist.best)
         return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again on its host"), lease=lease)
-    return Proposal(slot.slot, None, Reason("running", "runs on demand"))
+    return Proposal(slot.slot, None, Reason(lease.state.value, f"{lease.state.value} on demand"))
 
 
 def _elsewhere(slot: SlotView, view: View, best: Candidate | None) -> Proposal:

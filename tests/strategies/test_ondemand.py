@@ -68,7 +68,9 @@ def test_without_an_offer_it_says_which_kind_of_nothing(has_offers: bool, code: 
 @pytest.mark.parametrize("state", [state for state in LeaseState if state is not LeaseState.PAUSED])
 def test_what_is_held_is_kept(state: LeaseState) -> None:
     held = builders.lease(state=state, tenure=Tenure.ON_DEMAND)
-    assert proposed(SlotView(builders.slot(), held))[0].kind is None
+    (made,) = proposed(SlotView(builders.slot(), held))
+    assert made.kind is None
+    assert (made.reason.code, made.reason.sentence) == (state.value, f"{state.value} on demand")
 
 
 def test_what_stopped_is_started_again() -> None:

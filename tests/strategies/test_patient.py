@@ -54,6 +54,14 @@ EMPTY = SlotView(PLACE, None)
 LOST = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=builders.ago(minutes=5))
 
 
+@pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.RUNNING])
+def test_a_lease_that_is_kept_is_said_to_be_in_its_state(state: LeaseState) -> None:
+    held = builders.lease(state=state)
+    made = only(SlotView(builders.slot(), held))
+    assert (made.kind, made.reason.code) == (None, state.value)
+    assert made.reason.sentence.startswith(f"{state.value} at ")
+
+
 def test_an_empty_slot_bids_no_more_than_the_floor_plus_headroom() -> None:
     made = only(EMPTY, offers=[builders.offer()], headroom=0.2)
     assert made.kind is IntentKind.RENT
@@ -141,7 +149,7 @@ def test_what_is_not_calm_or_not_raised_keeps_its_bid(changes: dict[str, Any], p
     values = {"gpu_rate": RAISED.gpu_rate, "rival_floor": RAISED.rival_floor, "bid_since": RAISED.bid_since, **changes}
     held = builders.lease(**values)
     made = only(SlotView(PLACE, held), **params)
-    assert (made.kind, made.reason.code) == (None, "running")
+    assert (made.kind, made.reason.code) == (None, held.state.value)
 
 
 rates = st.builds(UsdPerHour, st.integers(1_000, 900_000))

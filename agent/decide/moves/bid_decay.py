@@ -23,11 +23,11 @@ class BidDecayParams:
 def lower(slot: SlotView, lease: Lease, numbers: BidDecayParams, now: datetime) -> Proposal:
     """Return a hold, or a lower bid for a raised one: a raise is paid every hour, and a rival rarely stays."""
     if lease.bid_limit is not None:
-        return Proposal(slot.slot, None, Reason("running", _under_limit(lease)))
+        return Proposal(slot.slot, None, Reason(lease.state.value, _under_limit(lease)))
     bid = bidding.lowered(lease, numbers.headroom, numbers.step)
     calm_since = max(lease.state_since, lease.bid_since or lease.state_since)
     if bid is None or lease.state is not LeaseState.RUNNING or now - calm_since < numbers.after:
-        return Proposal(slot.slot, None, Reason("running", f"{lease.state.value} at {lease.gpu_rate}"))
+        return Proposal(slot.slot, None, Reason(lease.state.value, f"{lease.state.value} at {lease.gpu_rate}"))
     reason = Reason(
         "lower_bid", f"calm for {span_text.of(numbers.after)}; lower the bid from {lease.gpu_rate} to {bid}"
     )
