@@ -14,6 +14,7 @@ from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict
 from agent.decide.strategy import Down, Proposal, SlotView
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -242,8 +243,7 @@ def _loaded(fleet: Fleet, lease: Lease) -> timedelta:
 def _why_overdue(fleet: Fleet, lease: Lease) -> str:
     if lease.loading_since is None:
         return f"loading since {lease.state_since:%H:%M}, which is too long"
-    minutes = _loaded(fleet, lease).total_seconds() / 60
-    return f"it has loaded for {minutes:.0f} minutes without its silences, which is too long"
+    return f"it has loaded for {span_text.minutes(_loaded(fleet, lease))} without its silences, which is too long"
 
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:

@@ -16,6 +16,7 @@ import structlog
 from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
 from agent.decide.reconcile.probes.probing import Target
+from agent.domain import span_text
 from agent.domain.fleet import MarketView
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.instance import Instance
@@ -237,8 +238,8 @@ class Poller:
         except market_errors.Throttled as error:
             log.warning("account.unread", market=self.market.name, until=str(error.until))
             if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
-                minutes = (self._clock.monotonic() - self._account_at) / 60
-                why = f"the market has refused for {minutes:.0f} min to show the account (called too often)"
+                silence = span_text.minutes(timedelta(seconds=self._clock.monotonic() - self._account_at))
+                why = f"the market has refused for {silence} to show the account (called too often)"
                 self.view = msgspec.structs.replace(self.view, no_spend_because=self._no_spend or why)
 
     async def _read_account(self) -> None:

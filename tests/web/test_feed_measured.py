@@ -38,7 +38,9 @@ async def test_the_page_shows_what_a_guard_measured_and_marks_it(tmp_path: Path)
             assert "easured" not in (await page.get(place))[1]
         told = GuardFigures(held.lease_id, held.slot, "vast", held.host_id, 1, 1, now, 1250.0, "<b>", now)
         figures = dataclasses.replace(told, checkpoint_bytes=1_500_000_000, took_seconds=4.25, restore_seconds=30.0)
-        for kept, age in ((figures, "0 min old"), (dataclasses.replace(figures, kept_at=None), "of unknown age")):
+        ages = ((now, "0 min old"), (now - dt.timedelta(minutes=95), "1 h 35 min old"), (None, "of unknown age"))
+        for kept_at, age in ages:
+            kept = dataclasses.replace(figures, kept_at=kept_at)
             async with page.world.app.ledger.transaction() as tx:
                 tx.keep_guard_figures(kept)
             for place in places:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from agent.decide.facts import Alert
+from agent.domain import span_text
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
@@ -45,9 +46,7 @@ class MissingKeys:
 
 
 def _alert(lease: Lease, why: str) -> Alert:
-    minutes = LASTING.total_seconds() / 60
-    said = (
-        f"{lease.slot} runs at {lease.billing_rate}, but {lease.market} has not shown its ssh keys for {minutes:g} min"
-    )
+    lasting = span_text.of(LASTING)
+    said = f"{lease.slot} runs at {lease.billing_rate}, but {lease.market} has not shown its ssh keys for {lasting}"
     reason = f": {why}" if why else ""
     return Alert(EventKind.ALERT_KEYS_MISSING, lease.lease_id, f"{said}{reason}; `gpubid doctor` names such instances")

@@ -10,11 +10,11 @@ Invariants:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 
 from agent.decide.arrays import live_slots
 from agent.decide.limits import task_reserve
 from agent.decide.reconcile.tasks import array_proof
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import EVERYTHING, Holds, Word
 from agent.domain.slot import Slot
@@ -93,6 +93,6 @@ def _stopped(fleet: Fleet, held: set[Slot]) -> set[Slot]:
 def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
     if is_proven:
         return Reason(WAITS, f"it begins when fewer than {most} slots of {work.name} are live")
-    minutes = array_proof.PROVEN_AFTER // timedelta(minutes=1)
-    sentence = f"until a slot of {work.name} is done or has run for {minutes} minutes, at most {most} are live"
+    proven_after = span_text.of(array_proof.PROVEN_AFTER)
+    sentence = f"until a slot of {work.name} is done or has run for {proven_after}, at most {most} are live"
     return Reason(UNPROVEN, sentence)

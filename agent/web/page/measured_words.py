@@ -1,7 +1,8 @@
 """The measurements of a lease's guard, in words. They have our own figures only, never a text from the host."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from agent.domain import span_text
 from agent.domain.record.guard_figures import GuardFigures
 
 _GIGABYTE = 1e9
@@ -27,4 +28,4 @@ def _kept(figures: GuardFigures, now: datetime) -> str:
         return "no checkpoint in the bucket yet"
     if figures.kept_at is None:
         return "last checkpoint in the bucket of unknown age"
-    return f"last checkpoint in the bucket {max(now - figures.kept_at, timedelta()) / timedelta(minutes=1):.0f} min old"
+    return f"last checkpoint in the bucket {span_text.minutes(now - figures.kept_at)} old"

@@ -66,7 +66,7 @@ def why(of: Fleet, index: int) -> tuple[str, str]:
 
 def test_the_first_two_tasks_begin_alone() -> None:
     assert begun(fleet()) == [0, 1]
-    sentence = "until a slot of sweep is done or has run for 10 minutes, at most 2 are live"
+    sentence = "until a slot of sweep is done or has run for 10 min, at most 2 are live"
     assert why(fleet(), 2) == ("array_unproven", sentence)
 
 

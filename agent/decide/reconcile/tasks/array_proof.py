@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from agent.decide.facts import Marked
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
 from agent.domain.record.lease import Lease, LeaseState
@@ -30,7 +31,7 @@ def marks(fleet: Fleet) -> Iterator[Marked]:
     """Yield the mark of each array that has just proved itself by a run."""
     for work in fleet.workloads:
         if work.array is not None and not _is_kept(fleet, work) and _runs_long(fleet, work):
-            why = f"a slot has run for {PROVEN_AFTER // timedelta(minutes=1)} minutes"
+            why = f"a slot has run for {span_text.of(PROVEN_AFTER)}"
             yield Marked(Tally(Counted.RAN, work.name, fleet.now, fleet.now + KEPT, why), work.name, None, None)
 
 
