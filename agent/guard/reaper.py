@@ -1,7 +1,7 @@
 """Reaps every process that dies below the guard, as the first process of a container must.
 
-An orphan of the work is adopted too where the guard is not the first process. Python's own waiting would lose exit
-codes to the reaping, so those of processes that the guard started are kept here.
+It adopts orphans of the work also where the guard is not the first process. Reaping takes exit codes away from Python's
+own waiting, so this module keeps those of the processes that the guard started.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PRCTL = _kernel()
 
 
 def die_with_parent() -> None:
-    """Let the calling process be killed when the guard dies: work goes on only where its checkpoints are carried."""
+    """Let the kernel kill the calling process when the guard dies: work must not go on without its checkpoints."""
     if _PRCTL is not None:
         _PRCTL(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 class Reaper:
-    """The exit codes of the guard's own children; everybody else's are dropped."""
+    """Keeps the exit codes of the guard's own children, and drops those of other processes."""
 
     def __init__(self) -> None:
         """Adopt orphans from now on, where the kernel can."""
@@ -52,7 +52,7 @@ class Reaper:
         return process
 
     def reap(self) -> None:
-        """Reap all that is dead."""
+        """Reap every dead child."""
         with self._lock, contextlib.suppress(ChildProcessError):
             while True:
                 number, status = os.waitpid(-1, os.WNOHANG)
@@ -66,7 +66,7 @@ class Reaper:
         return self._codes.get(process.pid)
 
     def wait(self, process: subprocess.Popen[bytes], seconds: float) -> int | None:
-        """Wait for an end for a time at most; return the exit code, or None."""
+        """Wait at most `seconds` for a process to end. Return its exit code, or None if it still runs."""
         left = seconds
         while left > 0 and self.code(process) is None:
             self.reap()

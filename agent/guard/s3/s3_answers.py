@@ -1,4 +1,4 @@
-"""S3's answers in XML, read by patterns within bounds: a hostile text could make a parser work for ever."""
+"""Reads S3's answers in XML by patterns within bounds, because a hostile text could keep a parser busy for ever."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class FoundPart:
 
 
 def value(text: str, name: str) -> str:
-    """Return the text of the first element of a name, or an empty text."""
+    """Return the text of the first element with a name, or an empty text without one."""
     found = re.search(rf"<{name}>([^<]*)</{name}>", text)
     return unescape(found[1], _QUOTES).strip() if found else ""
 
 
 def refusal(body: bytes) -> tuple[str, str]:
-    """Return code and message of an error, each cut and of one line; empty texts if there is none."""
+    """Return the code and the message of an error, each short and on one line. Without an error both are empty."""
     text = body.decode("utf-8", "replace")
     return _plain(value(text, "Code")), _plain(value(text, "Message"))
 
 
 def _decoder(text: str) -> Callable[[str], str]:
-    """Return the function that decodes the keys of a listing: not every store encodes them when asked to."""
+    """Return the function that decodes the keys of a listing. Not every store encodes them when asked to."""
     return unquote_plus if value(text, "EncodingType") == "url" else str
 
 

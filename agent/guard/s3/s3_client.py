@@ -1,4 +1,4 @@
-"""Requests to one bucket: signed, tried again after failures that may pass, by the store's clock if ours is wrong."""
+"""Sends requests to one bucket: signed by the store's clock if ours is wrong, and repeated after passing failures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAILURES = (OSError, http.client.HTTPException)
 
 @dataclass(frozen=True)
 class S3Request:
-    """A request; `body` makes its content anew for each try, of `size` bytes with `sha256`."""
+    """A request. `body` makes its content again for each try: `size` bytes, with the digest `sha256`."""
 
     method: str
     key: str = ""
@@ -45,7 +45,7 @@ class S3Request:
 
 @dataclass(frozen=True)
 class S3Answer:
-    """An answer that is read whole."""
+    """An answer with its whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -61,7 +61,7 @@ class S3Client:
     """Sends requests, from any thread. Every method raises StoreFailed."""
 
     def __init__(self, endpoint: str, bucket: str, key: SigningKey, clock: GuardClock) -> None:
-        """Ask a bucket by its path below an http or https address."""
+        """Use a bucket by its path below an http or https address. Raise Refused for any other address."""
         address = urlsplit(endpoint)
         if address.scheme not in {"http", "https"} or not address.hostname:
             raise Refused(f"the endpoint {endpoint!r} is no http or https address")
@@ -82,7 +82,7 @@ class S3Client:
     def ask(
         self, request: S3Request, *, accepts: Iterable[int] = (), most_bytes: int = s3_answers.LARGEST_BYTES
     ) -> S3Answer:
-        """Send until it is answered; return an answer of success, or one of a code in `accepts`."""
+        """Send a request until it is answered. Return an answer of success, or one with a status in `accepts`."""
         accepted = frozenset(accepts)
         last = Unreachable("never asked")
         for number in range(TRIES):
@@ -104,7 +104,7 @@ class S3Client:
 
     @contextlib.contextmanager
     def opened(self, request: S3Request, accepted: Iterable[int] = ()) -> Iterator[http.client.HTTPResponse]:
-        """Send once, and again with the store's time where it refused ours; yield an answer to be read."""
+        """Send a request once, and again with the store's time if it refused ours. Yield the answer, to be read."""
         connection, response = self._sent(request)
         if response.status == FORBIDDEN and self._learned_skew(response):
             connection.close()
@@ -162,7 +162,7 @@ class S3Client:
         return Unreachable(f"{self._netloc} does not answer ({type(failure).__name__}: {failure})")
 
     def _learned_skew(self, response: http.client.HTTPResponse) -> bool:
-        """Take the store's clock where ours is far off; return whether it was."""
+        """Use the store's clock if ours is far off. Return whether ours was."""
         store_time = s3_answers.date(response.getheader("date"))
         if store_time is None or abs(store_time - self.now()) < MOST_SKEW_SECONDS:
             return False

@@ -1,4 +1,4 @@
-"""A large file in parts, several at once; parts that the store has from an earlier try are kept.
+"""Uploads a large file in parts, several at once. Parts that the store has from an earlier try are not sent again.
 
 A part is read twice, to sign it and to send it, so that no part is ever held in memory.
 """
@@ -27,7 +27,7 @@ _MOST_PAGES = 20
 
 @dataclass(frozen=True)
 class FilePart:
-    """A stretch of a file, and its digests; `md5` is empty where Python has none."""
+    """A part of a file, with its digests. `md5` is empty where Python has none."""
 
     number: int
     begin: int
@@ -37,13 +37,16 @@ class FilePart:
 
 
 def part_size(size_bytes: int) -> int:
-    """Return the size of each part of a file, bytes."""
+    """Return the size of each part of a file, in bytes."""
     mebibyte = 1024 * 1024
     return max(SMALLEST_PART, -(-size_bytes // MOST_PARTS // mebibyte) * mebibyte)
 
 
 def pieces(file: Path, begin: int, size_bytes: int) -> Iterator[bytes]:
-    """Yield a stretch of a file; one that is shorter meanwhile is an error, not a shorter object."""
+    """Yield a part of a file in pieces.
+
+    Raise DiskFailed if the file has become shorter, so that no shorter object is written.
+    """
     try:
         with file.open("rb") as source:
             source.seek(begin)
@@ -59,10 +62,10 @@ def pieces(file: Path, begin: int, size_bytes: int) -> Iterator[bytes]:
 
 
 class S3Multipart:
-    """Uploads in parts into one bucket."""
+    """Uploads files in parts into one bucket."""
 
     def __init__(self, client: S3Client) -> None:
-        """Send by a client."""
+        """Send requests with a client."""
         self._client = client
 
     def upload(self, key: str, file: Path, size_bytes: int) -> Uploaded:
@@ -88,7 +91,7 @@ class S3Multipart:
         return Uploaded(whole.hexdigest(), _tag(md5s))
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
-        """Drop the unfinished uploads that are stale by key and age in seconds."""
+        """End the unfinished uploads for which `is_stale` of key and age in seconds is true."""
         for upload in self._unfinished(prefix):
             if is_stale(upload.key, self._client.now() - upload.begun):
                 request = S3Request("DELETE", upload.key, {"uploadId": upload.id})
@@ -189,7 +192,7 @@ def _tag(md5s: list[str]) -> str:
 
 
 def _parts(file: Path, size_bytes: int, whole: hashlib._Hash) -> Iterator[FilePart]:
-    """Read a file part by part; each is added to the digest of the whole."""
+    """Yield the parts of a file, and add each to the digest of the whole."""
     each_size = part_size(size_bytes)
     for number, begin in enumerate(range(0, size_bytes, each_size), start=1):
         size = min(each_size, size_bytes - begin)

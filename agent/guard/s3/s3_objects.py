@@ -21,7 +21,7 @@ class S3Objects:
     """The objects of one bucket."""
 
     def __init__(self, place: BucketPlace, clock: GuardClock) -> None:
-        """Ask a bucket with its key."""
+        """Use a bucket with its key."""
         key = SigningKey(place.key_id, place.secret, place.token, place.region)
         self._client = S3Client(place.endpoint, place.name, key, clock)
         self._multipart = S3Multipart(self._client)
@@ -31,7 +31,7 @@ class S3Objects:
         self._client.close()
 
     def get(self, key: str, most_bytes: int) -> Fetched | None:
-        """Return an object, or None where there is none. A larger one is refused."""
+        """Return an object, or None if there is none. Raise TooLarge if it has more than `most_bytes`."""
         answer = self._client.ask(S3Request("GET", key), accepts=(NOT_FOUND,), most_bytes=most_bytes)
         if answer.status != NOT_FOUND:
             return Fetched(answer.body, answer.tag)
@@ -41,7 +41,10 @@ class S3Objects:
         return None
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
-        """Write a small object; return False if the present one is not version `tag`, or exists although `is_new`."""
+        """Write a small object.
+
+        Return False if the present object has another tag than `tag`, or if `is_new` and there is one.
+        """
         headers = {"if-none-match": "*"} if is_new else {"if-match": f'"{tag}"'} if tag is not None else {}
         digest = hashlib.sha256(body).hexdigest()
         request = S3Request("PUT", key, headers=headers, body=lambda: [body], size=len(body), sha256=digest)
@@ -49,7 +52,7 @@ class S3Objects:
         return answer.status not in {CHANGED, CONFLICT, NOT_FOUND}
 
     def upload(self, key: str, file: Path) -> Uploaded:
-        """Write a file. Parts that are there from an earlier try are kept."""
+        """Write a file as an object. Parts from an earlier try are not sent again."""
         size = _size(file)
         if size > SMALLEST_PART:
             return self._multipart.upload(key, file, size)
@@ -63,7 +66,7 @@ class S3Objects:
         return Uploaded(sha256, md5.hexdigest() if md5 is not None else "")
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
-        """Read an object of a known size into a file, from where it ends on; return its SHA-256."""
+        """Read an object of `size_bytes` into a file, from the file's end on. Return the SHA-256 of the whole."""
         try:
             with file.open("ab+") as out:
                 sink = _Sink(out, size_bytes)
@@ -86,7 +89,7 @@ class S3Objects:
                 self._client.pause(failures)
 
     def list(self, prefix: str, most: int) -> list[Listed]:
-        """Return the objects whose keys begin so, `most` at most."""
+        """Return at most `most` objects whose keys begin with `prefix`."""
         found: list[Listed] = []
         query = {"list-type": "2", "prefix": prefix, "encoding-type": "url"}
         while len(found) < most:
@@ -101,15 +104,15 @@ class S3Objects:
         return found[:most]
 
     def delete(self, key: str) -> None:
-        """Remove an object; one that is not there is no error."""
+        """Remove an object. A missing object is no error."""
         self._client.ask(S3Request("DELETE", key), accepts=(NOT_FOUND,))
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
-        """Drop unfinished uploads whose key and age in seconds are stale."""
+        """End the unfinished uploads for which `is_stale` of key and age in seconds is true."""
         self._multipart.abort_stale(prefix, is_stale)
 
     def _read_on(self, key: str, sink: _Sink) -> None:
-        """Read an object from where the sink ends on, as far as the connection lasts."""
+        """Read an object from the end of the sink on, as far as the connection lasts."""
         headers = {"range": f"bytes={sink.size}-{sink.size + sink.left - 1}"} if sink.size else {}
         with self._client.opened(S3Request("GET", key, headers=headers), (NOT_FOUND,)) as response:
             if response.status == NOT_FOUND:
@@ -124,7 +127,7 @@ class _Sink:
     """A file that is filled up to a size, and the digest of its content."""
 
     def __init__(self, file: BinaryIO, size_bytes: int) -> None:
-        """Go on where the file ends."""
+        """Continue where the file ends."""
         self._file = file
         self._digest = hashlib.sha256()
         file.truncate(min(file.seek(0, os.SEEK_END), size_bytes))

@@ -15,7 +15,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True)
 class SigningKey:
-    """The key that signs requests; `token` is empty but for a temporary key."""
+    """The key that signs requests. `token` is empty unless the key is temporary."""
 
     key_id: str
     secret: str

@@ -62,7 +62,7 @@ def page(raw: bytes) -> ChargePage:
 
 
 def charge(line: _Line, since: datetime) -> Charge | None:
-    """Return a line of an instance, or None for another line; a line that began earlier counts from `since`.
+    """Return the charge of an instance's line, or None for another line. A line that began earlier counts from `since`.
 
     Raises:
         Malformed: the amount or the time is absurd.
@@ -71,7 +71,7 @@ def charge(line: _Line, since: datetime) -> Charge | None:
     if named is None:
         return None
     if not 0 < line.start < _LATEST_SECONDS:
-        raise market_errors.Malformed("A line of vast's bill has no time; the bill is refused.")
+        raise market_errors.Malformed("A line of vast's bill has no valid time; the bill is refused.")
     begin = max(datetime.fromtimestamp(line.start, UTC), since.astimezone(UTC))
     # The line's own amount is rounded to a tenth of a cent; its items are not.
     amounts = [item.amount for item in line.items or ()] or [line.amount]
@@ -92,5 +92,5 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
 
 def _dollars(amount: float) -> Usd:
     if not -_MOST <= amount <= _MOST:
-        raise market_errors.Malformed("vast shows an absurd sum; it is refused.")
+        raise market_errors.Malformed("A line of vast's bill has an absurd amount; the bill is refused.")
     return money.usd(amount)

@@ -1,7 +1,8 @@
 """The market's endpoints, one method each: the request goes out, the answer comes back checked.
 
 Invariants:
-1. Reads return a body or raise. Writes return the market's positive word, or raise the error that its answer proves.
+1. A read returns the body of a good answer, or raises. A write returns the market's confirmation, or raises the error
+   that the answer proves.
 2. A refusal for too many calls closes its lane until the time that the market named. That is at most a day where the
    market rations by the day, else at most a minute.
 """
@@ -42,7 +43,7 @@ LANES: Mapping[str, pace.Lane] = {
 
 
 class VastClient:
-    """Knows paths, bodies and lanes; other modules interpret the answers."""
+    """Sends requests to the paths of Vast.ai, each in its lane. Other modules interpret the answers."""
 
     def __init__(self, link: transport.Transport, lanes: pace.Pace, rows: pace.RowBudget, clock: clocks.Clock) -> None:
         self._link = link
@@ -51,11 +52,11 @@ class VastClient:
         self._clock = clock
 
     async def search(self, question: Mapping[str, Any]) -> bytes:
-        """Return the offers that match, a sample."""
+        """Return a sample of the offers that match."""
         return (await self._read("search", "POST", "/api/v0/bundles/", question)).body
 
     async def page(self, token: str = "") -> bytes:
-        """Return one page of the listing, the first one without a token."""
+        """Return one page of the listing; without a token the first one."""
         question = {"select_filters": "{}", "order_by": '[{"col":"id","dir":"asc"}]', "limit": str(PAGE_ROWS)}
         if token:
             question["after_token"] = token
@@ -129,7 +130,7 @@ class VastClient:
         return await self._write(Route.KEYS, "keys", "POST", path, {"ssh_key": key})
 
     async def request_logs(self, instance_id: str, lines: int) -> bytes:
-        """Ask for the last lines of a container; the answer has the address of the future file."""
+        """Ask for the last lines of a container. The answer has the address where the file will be."""
         path = f"/api/v0/instances/request_logs/{_part(instance_id)}/"
         return (await self._read("logs", "PUT", path, {"tail": str(lines)}, is_of_instance=True)).body
 
