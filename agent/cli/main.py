@@ -14,7 +14,7 @@ from agent.cli.lab import lab_app as lab
 from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, guard, init, notify, webhook
-from agent.cli.shared import exits
+from agent.cli.shared import exits, verb_hints
 from agent.cli.tune_loop import tune
 from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status, top
 
@@ -82,6 +82,7 @@ def version(*, shown: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the command line."""
+    verb_hints.refuse(sys.argv[1:])
     try:
         app()
     except OSError as error:

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from typer import main
 
+from agent.cli.main import app
+from agent.cli.shared import verb_hints
 from agent.cli.watch import ledger
 from tests.support.configs import GOOD, added
 from tests.support.programs import LIVE, gpubid
@@ -54,6 +57,8 @@ BAD: list[tuple[str, int, str]] = [
     ("check --config none.toml", 2, "none.toml:1: (file): there is no such file"),
     ("check --nope", 2, "No such option"),
     ("nope", 2, "No such command"),
+    ("why train", 2, "there is no verb 'why'; did you mean `gpubid explain`?"),
+    ("events", 2, "there is no verb 'events'; did you mean `gpubid ledger events`?"),
 ]
 
 
@@ -66,6 +71,12 @@ async def test_wrong_input(tmp_path: Path, arguments: str, code: int, part: str)
     assert ran.out == ""
     assert "Traceback" not in ran.err
     assert names(tmp_path) == ["agent.toml"], "something was made"
+
+
+def test_a_hint_is_given_for_no_verb_and_names_one() -> None:
+    verbs = main.get_command(app).commands  # type: ignore[attr-defined]
+    assert not verb_hints.HINTS.keys() & verbs.keys()
+    assert {hint.split()[0] for hint in verb_hints.HINTS.values()} <= verbs.keys()
 
 
 def names(place: Path) -> list[str]:
