@@ -27,7 +27,9 @@ class Problem:
     """The mistake and, after a semicolon, the fix."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key}: {self.sentence}"
+        if self.key != WHOLE_FILE:
+            return f"{self.file}:{self.line}: {self.key}: {self.sentence}"
+        return f"{self.file}: {self.sentence}" if self.line <= 1 else f"{self.file}:{self.line}: {self.sentence}"
 
 
 class ConfigError(Exception):

@@ -281,8 +281,8 @@ def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
         (("--gpu", "L4", "--hours", "1", "--price", "cheap"), "--price: 'cheap' is not an amount"),
         (("--gpu", "L4", "--hours", "1", "--checkpoint-every", "often"), "--checkpoint-every: must be a duration"),
         (("--gpu", "L4", "--hours", "1", "--checkpoint-at", "moon"), "--checkpoint-at: must be"),
-        (("--gpu", "L4", "--hours", "1", "--job", "none.toml"), "none.toml:1: (file): there is no such file"),
-        (("--gpu", "L4", "--hours", "1", "--baselines", "none.toml"), "none.toml:1: (file): there is no such file"),
+        (("--gpu", "L4", "--hours", "1", "--job", "none.toml"), "none.toml: there is no such file"),
+        (("--gpu", "L4", "--hours", "1", "--baselines", "none.toml"), "none.toml: there is no such file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -54,7 +54,7 @@ BAD: list[tuple[str, int, str]] = [
     ("simulate --rate-limits none", 2, "neither lenient nor published"),
     ("kill --lift --keep-disks", 2, "give one of them"),
     ("release", 2, "Missing argument"),
-    ("check --config none.toml", 2, "none.toml:1: (file): there is no such file"),
+    ("check --config none.toml", 2, "none.toml: there is no such file"),
     ("check --nope", 2, "No such option"),
     ("nope", 2, "No such command"),
     ("why train", 2, "there is no verb 'why'; did you mean `gpubid explain`?"),

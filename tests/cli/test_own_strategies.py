@@ -66,10 +66,10 @@ def test_equal_numbers_score_alike(place: Path) -> None:
             [*BENCH, "--strategies", "nope"],
             "write its path, such as strategies/bold.toml, or its stem with --directory",
         ),
-        ([*BENCH, "--strategies", "none/nope.toml"], "none/nope.toml:1: (file): there is no such file"),
+        ([*BENCH, "--strategies", "none/nope.toml"], "none/nope.toml: there is no such file"),
         ([*BENCH, "--strategies", "strategies/late.toml"], "has numbers of deadline, and bids runs own files of"),
         (["lab", "check", "nope"], "there is no strategy 'nope'; known: deadline"),
-        (["strategy", "show", "strategies/nope.toml"], "strategies/nope.toml:1: (file): there is no such file"),
+        (["strategy", "show", "strategies/nope.toml"], "strategies/nope.toml: there is no such file"),
     ],
 )
 def test_what_is_not_there_is_told_with_what_to_write(words: list[str], says: str) -> None:
