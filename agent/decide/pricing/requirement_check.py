@@ -69,7 +69,7 @@ def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, take
 
 def _refusal_of_hardware(candidate: offer.Offer, wants: workload.Requirements) -> Refusal | None:
     if not candidate.is_rentable:
-        return Refusal("not_rentable", "the market says that it cannot be rented now")
+        return Refusal("not_rentable", "cannot be rented now, as its market says")
     if candidate.gpus != wants.gpus:
         return Refusal("gpus", f"has {candidate.gpus} GPUs, wanted {wants.gpus}")
     if wants.gpu_models and candidate.gpu not in wants.gpu_models:
@@ -87,7 +87,7 @@ def _refusal_of_place(candidate: offer.Offer, wants: workload.Requirements) -> R
     if not wants.datacenter_only:
         return None
     if candidate.is_datacenter is None:
-        return Refusal("datacenter_unknown", f"{candidate.market} does not show whether it is in a data centre")
+        return Refusal("datacenter_unknown", f"is on {candidate.market}, which does not show data centres")
     return None if candidate.is_datacenter else Refusal("datacenter", "is not in a data centre")
 
 
@@ -100,10 +100,11 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
         return Refusal("inet_down", f"loads at {candidate.inet_down_mbps:.0f} Mb/s, wanted {speed:.0f}")
     if not candidate.keeps_disk and not _may_lose_disk(work):
         return Refusal(
-            "keeps_no_disk", f"{candidate.market} keeps no disk of a lost instance, and checkpoints are on it"
+            "keeps_no_disk",
+            f"is on {candidate.market}, which keeps no disk of a lost instance, as checkpoints need",
         )
     if not work.ready.is_reachable(opens_ports=candidate.opens_ports, asks_pages=candidate.asks_pages):
-        return Refusal("no_ports", f"{candidate.market} opens no ports, and readiness is asked at one")
+        return Refusal("no_ports", f"is on {candidate.market}, which opens no ports, and readiness is asked at one")
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
     if wants.regions and not _is_in(candidate.region, wants.regions):
@@ -120,9 +121,9 @@ def _may_lose_disk(work: workload.Workload) -> bool:
 
 def _refusal_of_taken(candidate: offer.Offer, taken: Unavailable) -> Refusal | None:
     if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
-        return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
+        return Refusal("host_held", "already holds a lease of ours; another slice would bid against it")
     why = next(_cooldown_grounds(candidate, taken.cooling), None) if taken.cooling else None
-    return Refusal("cooldown", f"in cooldown after {why}") if why is not None else None
+    return Refusal("cooldown", f"is in cooldown after {why}") if why is not None else None
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
