@@ -75,6 +75,7 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
     assert down.code == 1
     found = lines(down)
     assert {name for name, line in found.items() if line["verdict"] == "fail"} >= {"market vast", "ledger", "daemon"}
+    assert found["daemon"]["sentence"].endswith(": no program listens there")
     assert all(line["fix"] for line in found.values() if line["verdict"] != "ok")
     told = await gpubid(tmp_path, "doctor")
     assert (told.code, "FAIL  ledger: lease without an instance" in told.out) == (1, True), told

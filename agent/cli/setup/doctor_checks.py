@@ -249,7 +249,7 @@ async def daemon(config: "Config") -> list[Line]:
     try:
         health, metrics = await asyncio.gather(page(f"{url}/healthz"), page(f"{url}/metrics"))
     except (OSError, TimeoutError) as error:
-        sentence = f"nobody serves metrics at {url} ({type(error).__name__})"
+        sentence = f"nobody serves metrics at {url}: {_silence(error)}"
         return [Line("daemon", Verdict.FAIL, sentence, "systemctl start gpubid, or gpubid run")]
     lines = [
         Line("daemon", Verdict.OK if '"ok": true' in health else Verdict.FAIL, f"metrics at {url}/metrics; {health}")
@@ -263,6 +263,11 @@ async def daemon(config: "Config") -> list[Line]:
             Line("reload", Verdict.FAIL, "the last reload was refused; the daemon runs with the files before", fix)
         )
     return lines
+
+
+def _silence(error: Exception) -> str:
+    """Return what happened in place of an answer."""
+    return f"no answer in {ANSWER_SECONDS:.0f} s" if isinstance(error, TimeoutError) else "no program listens there"
 
 
 def _quotas(metrics: str) -> list[Line]:
