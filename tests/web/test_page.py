@@ -51,6 +51,7 @@ async def test_the_first_screen_tells_who_runs_where_for_how_much_and_why(tmp_pa
     assert "<svg" in text
     assert "lease.running" in text
     assert "<th scope=" in text
+    assert "interruptible</span>" in text, "its state has a column of its own"
 
 
 async def test_a_lease_tells_its_whole_story_and_a_stranger_is_not_found(tmp_path: Path) -> None:
