@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.cli.rehearsing import event_timeline, rehearsal_report, replay
-from agent.cli.shared import session
+from agent.cli.shared import session, side_by_side
 from agent.cli.watch import explain, fleet_watch, learned, shadow, top_text
 from agent.clock import SteppedClock
 from agent.domain.market.interruption import Cause
@@ -167,8 +167,8 @@ PRINTED: dict[str, Callable[[], None]] = {
     "learned hosts": lambda: learned._show_hosts([OWN]),
     "shadow": lambda: shadow._print({"shadows": [PAPER], "rules": []}),
     "replay": lambda: replay._print({"workloads": [PAPER], "strategy": NAME, "looks": 1, "rules": []}),
-    "explain options": lambda: session.show(explain._options([OPTION] * 4)),
-    "explain candidates": lambda: session.show(explain._candidates([CANDIDATE] * 4)),
+    "explain options": lambda: side_by_side.show(explain._options([OPTION] * 4)),
+    "explain candidates": lambda: side_by_side.show(explain._candidates([CANDIDATE] * 4)),
 }
 
 
@@ -176,6 +176,22 @@ PRINTED: dict[str, Callable[[], None]] = {
 def test_a_table_cuts_nothing_at_sixty_columns(cells: list[str], capsys: pytest.CaptureFixture[str], name: str) -> None:
     PRINTED[name]()
     assert_whole(cells, capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("width", "blocks"), [(60, 3), (80, 2), (160, 1)])
+def test_candidates_stand_side_by_side_as_far_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, blocks: int
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    hosts = [f"h{number}" for number in range(5)]
+    term = {"name": "gpu", "figure": 1.5, "unit": "$"}
+    rows = [CANDIDATE | {"host": host, "dollars_per_hour": 0.25, "terms": [term]} for host in hosts]
+    side_by_side.show(explain._candidates(rows))
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("tenure") for line in lines) == blocks
+    assert [word for line in lines if line.startswith("term ") for word in line.split() if word in hosts] == hosts
+    assert all(len(line) <= width for line in lines)
 
 
 @pytest.mark.parametrize("width", [WIDTH, 80, 140])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, frontier, last_good, ledger_access, ledger_questions, session
+from agent.cli.shared import completion, frontier, last_good, ledger_access, ledger_questions, session, side_by_side
 from agent.cli.watch import fleet
 from agent.domain import span_text
 
@@ -106,7 +106,7 @@ def _standing(row: dict[str, Any]) -> str:
 def _print_weighed(shown: dict[str, Any]) -> None:
     for row in shown["weighed"]:
         session.say(f"last choice in money: {_decided(row)}")
-        session.show(_options(row["options"]))
+        side_by_side.show(_options(row["options"]))
 
 
 def _print_beside(shown: dict[str, Any]) -> None:
@@ -129,9 +129,9 @@ def _print_now(one: dict[str, Any]) -> None:
     for decision in one["decisions"]:
         session.say(f"  now: {explaining.as_line(decision)}")
         if len(decision["options"]) > 1:
-            session.show(_options(decision["options"]))
+            side_by_side.show(_options(decision["options"]))
     if one["candidates"]:
-        session.show(_candidates(one["candidates"]))
+        side_by_side.show(_candidates(one["candidates"]))
     frontier.say(one["frontier"], is_valued=one["value_dollars_per_hour"] is not None)
     _print_checkpoints(one)
     for refused in one["refused"][:MOST_REFUSED]:
