@@ -28,6 +28,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.work.guard_terms import Bucket, GuardTerms
+from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors
 
@@ -54,6 +55,19 @@ class Program:
     def path(self) -> str:
         """Its name below the bucket's folder."""
         return f"guard/{self.sha256}.pyz"
+
+
+@dataclass(slots=True)
+class _FoundRun:
+    """What the bucket has of a run, as far as it was read. Without an answer a run may have a checkpoint."""
+
+    exists: bool
+    is_listed: bool
+    """Whether the runs of the slot are known, so that no other one has to be looked for."""
+    url: str = ""
+    finished: str = ""
+    kept: KeptRun | None = None
+    unlisted: str = ""
 
 
 class GuardLaunches:
@@ -119,42 +133,48 @@ class GuardLaunches:
         place = work.guard.bucket
         if place is None or run is None:
             return self._without_bucket(work.guard, intent, run, program, is_first=is_first)
-        api = self._apis.get(intent.market, "")
-        folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
-        is_listed, unlisted, kept = not is_first, "", None
+        found = _FoundRun(exists=not is_first, is_listed=not is_first)
         try:
-            client = BucketClient(place, self._credential(place.credential))
-            url = client.presigned(program.path)
-            kept = await kept_runs.highest(client, self._fleet_id, run, work) if is_first else None
-            is_listed = True
-            end = await kept_runs.found(client, f"{folder}/{kept_runs.END}")
-            finished = kept_runs.finished(end, work)
-            exists = end is not None or await kept_runs.found(client, f"{folder}/{POINTER}") is not None
-            if kept is None or kept.number < run.run or kept.is_in_folder_of(run):
-                # Others can remove the program: a lifecycle rule of the bucket, or a host that has its key.
-                self._uploaded.discard(place)
-                await self._prepare(client, program, work)
-                await self._claim_run(client, folder, run)
+            await self._look(found, program, work, place, run)
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
-            unlisted = "" if is_listed else str(error)
+            found.unlisted = "" if found.is_listed else str(error)
             self._note(work, error)
         else:
             self._note(work, None)
         return GuardLaunch(
             intent.intent_id,
             run.run,
-            folder,
-            manifest_exists=exists,
-            url=url,
+            run.folder(self._fleet_id),
+            manifest_exists=found.exists,
+            url=found.url,
             sha256=program.sha256,
             market=intent.market,
-            api=api,
-            finished=finished,
-            kept=kept,
-            unlisted=unlisted,
+            api=self._apis.get(intent.market, ""),
+            finished=found.finished,
+            kept=found.kept,
+            unlisted=found.unlisted,
         )
+
+    async def _look(self, found: "_FoundRun", program: Program, work: Workload, place: Bucket, run: GuardRun) -> None:
+        """Find what the bucket has of a run, and prepare the run there. What was found before an error is kept.
+
+        Raises: BucketError, ValueError, Rejected.
+        """
+        client, folder = BucketClient(place, self._credential(place.credential)), run.folder(self._fleet_id)
+        found.url = client.presigned(program.path)
+        if not found.is_listed:
+            found.kept = await kept_runs.highest(client, self._fleet_id, run, work)
+        found.is_listed = True
+        end = await kept_runs.found(client, f"{folder}/{kept_runs.END}")
+        found.finished = kept_runs.finished(end, work)
+        found.exists = end is not None or await kept_runs.found(client, f"{folder}/{POINTER}") is not None
+        if found.kept is None or found.kept.number < run.run or found.kept.is_in_folder_of(run):
+            # Others can remove the program: a lifecycle rule of the bucket, or a host that has its key.
+            self._uploaded.discard(place)
+            await self._prepare(client, program, work)
+            await self._claim_run(client, folder, run)
 
     def _without_bucket(
         self, terms: GuardTerms, intent: Intent, run: GuardRun | None, program: Program, *, is_first: bool
