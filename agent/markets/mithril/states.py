@@ -5,6 +5,7 @@ Invariants:
 2. A bid that waits and never had a machine is PENDING and costs nothing. One that had a machine is PAUSED by the
    market.
 3. A machine that may still hold its GPUs counts as charged, whatever its bid says.
+4. A machine that says that it runs contradicts a bid that waits or is paused: the state is unknown.
 """
 
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
         return _allocated(word)
     if bid == PREEMPTING:
         return _preempting(word)
+    if bid in {OPEN, PAUSED} and goes_on(machine):
+        return Standing(InstanceState.UNKNOWN, may_bill=True, is_wanted=bid == OPEN)
     if bid == OPEN:
         was_running = was_allocated or holds
         return Standing(InstanceState.PAUSED if was_running else InstanceState.PENDING, holds)
