@@ -95,8 +95,8 @@ def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> 
         return _checked(environment[variable], f"variable {variable}")
     if os.access(STORE / name, os.R_OK):
         return _checked(_read(STORE / name), f"credential {name}")
-    where = f"LoadCredential={name}:FILE in the unit, or the variable {variable}, or as {STORE / name}"
-    raise CredentialError("no_credential", f"there is no key named {name}; give it by {where}")
+    ways = f"set the variable {variable}, write {STORE / name}, or add LoadCredential={name}:FILE to the unit"
+    raise CredentialError("no_credential", f"there is no key named {name}; {ways}")
 
 
 def _read(file: Path) -> str:

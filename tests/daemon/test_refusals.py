@@ -39,7 +39,7 @@ async def test_a_second_daemon_on_one_ledger(tmp_path: Path) -> None:
 async def test_no_key(place: Path, verb: str) -> None:
     ran = await gpubid(place, verb, VAST_API_KEY=None)
     assert ran.code == 2
-    assert ran.err.startswith("gpubid: there is no key named vast_api_key; give it by LoadCredential=")
+    assert ran.err.startswith("gpubid: there is no key named vast_api_key; set the variable VAST_API_KEY, ")
     assert not (place / "ledger.sqlite").exists()
 
 

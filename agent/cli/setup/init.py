@@ -262,7 +262,7 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
     except systemd.CredentialError as error:
         key = ask.hidden(f"The key of {market} (it is not shown)") if given is None else ""
         if not key:
-            exits.stop(exits.BAD_INPUT, [f"{error}, or as --key-file; how to make one: {record.documentation}"])
+            exits.stop(exits.BAD_INPUT, [f"{error}, or give --key-file; how to make one: {record.documentation}"])
     session.REDACTOR.register(key)
     if session.is_service(config):
         return key, session.STORE / name
