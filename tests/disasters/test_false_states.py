@@ -1,5 +1,6 @@
 """False states: a listing and a look that agree cannot be told from the truth; one alone counts until the next."""
 
+import math
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from unittest import mock
@@ -9,6 +10,7 @@ import structlog
 
 from agent.decide.reconcile import reconcile
 from agent.domain.fleet import MarketView
+from agent.markets.vast import states
 from agent.observe.poller import Poller
 from tests.disasters import play, seed_runs
 from tests.disasters.points.false_states import FalseStates
@@ -43,13 +45,15 @@ def test_listings_alone_end_no_work() -> None:
 
 
 def test_a_program_that_believes_listings_without_a_look_is_found() -> None:
+    """Nor may the load of its GPUs contradict the end of the instance."""
     look_closer = Poller.look_closer
 
     async def blind(self: Poller, _: Iterable[str]) -> MarketView:
         return await look_closer(self, ())
 
     blinded = mock.patch.object(Poller, "look_closer", blind)
-    with blinded, mock.patch.object(reconcile, "ANSWER_WITHIN", timedelta()):
+    idle = mock.patch.object(states, "LEAST_LOAD", math.inf)
+    with blinded, idle, mock.patch.object(reconcile, "ANSWER_WITHIN", timedelta()):
         broken = play.play(story(LISTED)).broken
     assert broken is not None
     assert (broken.point, "recorded is 'done'" in str(broken)) == (3, True)
