@@ -13,6 +13,16 @@ BELIEVED = {
     ("mithril", "limit_price", "$0.01"): "a lower limit counts at once; the order that follows sets our own again",
 }
 """Lies that are believed in one cycle, and what follows."""
+BELIEVED_FOR_AN_HOUR = {
+    (
+        "vast",
+        "GET /instances actual_status",
+    ): "a silent host is silent; another word counts once the load is still",
+    ("vast", "POST /bundles min_bid"): "a bid at a floor that is told too low is refused, and its leftover released",
+    ("mithril", "GET /v2/spot/bids limit_price"): "our own limit is ordered again, every ten or fifteen minutes",
+    ("dstack", "* project_id"): "an account that is another one for two minutes ends the program (rule 5)",
+}
+"""Fields of which some lie of an hour is believed, and what follows."""
 CONTRADICTED = ("status", "cost", "disk", "mounts.persistent.size", "runtime", "uptime", "util", "ports", "costPerHr")
 """RunPod's fields that another field or the other surface contradicts for as long as they are wrong."""
 HARMED_ONCE = {
@@ -82,3 +92,11 @@ def test_no_field_that_is_wrong_in_one_cycle_does_harm(market: str) -> None:
 @pytest.mark.parametrize("field", CONTRADICTED)
 def test_no_contradicted_field_of_runpod_does_harm_for_an_hour(field: str) -> None:
     assert harms("runpod", (lie for lie in lies("runpod") if lie.field.name == field), HOUR) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("market", ["dstack", "mithril", "vast"])
+def test_no_field_that_is_wrong_for_an_hour_does_harm(market: str) -> None:
+    named = ((lie, f"{lie.field.route} {lie.field.name}") for lie in lies(market))
+    told = (lie for lie, name in named if (market, name) not in BELIEVED_FOR_AN_HOUR)
+    assert harms(market, told, HOUR) == {}
