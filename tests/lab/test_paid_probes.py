@@ -2,14 +2,17 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 
+from agent.decide.deadline import multi_pool_policy
 from agent.domain.market.tenure import Tenure
 from agent.lab.jobs import tick_engine
 from agent.lab.jobs.job_terms import HOUR, Course, JobCase, Terms, Window
 from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
+from agent.lab.pools import own_kernel
 from agent.lab.pools.known_runs import KnownRuns
 from agent.lab.pools.paid_probes import PaidProbes
 
@@ -66,6 +69,21 @@ def test_a_loss_of_the_running_instance_is_seen_at_once() -> None:
     policy = Told([HERE, NOTHING, NOTHING])
     tick_engine.play(case([(True, False), (False, True), (False, True)]), PaidProbes(policy))
     assert policy.seen == [(True, False), (False, True), (False, True)]
+
+
+def test_ours_counts_the_next_look_as_a_cost_of_waiting_if_looks_are_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs: list[float] = []
+
+    def keeping(at: multi_pool_policy.JobState, *more: Any) -> multi_pool_policy.Choice:
+        costs.append(at.look)
+        return choose(at, *more)
+
+    choose = multi_pool_policy.choose
+    monkeypatch.setattr(multi_pool_policy, "choose", keeping)
+    job = case([(True, True), (True, False)])
+    for is_paid in (True, False):
+        tick_engine.play(job, own_kernel.policy(job.terms, pays_for_probes=is_paid))
+    assert costs == pytest.approx([sum(PRICES) / 60, PRICES[0] / 60, 0.0, 0.0])
 
 
 def test_a_run_lasts_as_the_runs_that_were_seen_say() -> None:

@@ -52,7 +52,7 @@ class JobState:
 
     Pools are indices, -1 for none. `where` is the pool of the checkpoint. `warming` is the remaining time of the
     running lease's start, `gap` the time until the next look. `span` and `room` are the time and the slack that the job
-    began with.
+    began with. `look` is the cost in dollars of the next look without a lease; on most markets looks are free.
     """
 
     left: float
@@ -65,6 +65,7 @@ class JobState:
     gap: float
     span: float
     room: float
+    look: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def choose(
         for choice, cost in _costs(at, tiers, pools, ask, egress, known).items():
             costs[choice] = min(cost, costs.get(choice, math.inf))
     runs = (at.tenure, at.pool if at.tenure is Tenure.INTERRUPTIBLE else -1)
-    gain = numbers.wait_gain * ask
+    gain = numbers.wait_gain * ask + at.look
     best = min(costs, key=lambda each: (costs[each] + (gain if each[0] is None else 0.0), each != runs))
     return Choice(*best, costs)
 

@@ -3,7 +3,7 @@
 One pool is chosen for by the rule of `deadline`, several by `multi_pool_policy`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.decide.deadline import hazards, multi_pool_policy, regimes
 from agent.domain.market.tenure import Tenure
@@ -11,7 +11,7 @@ from agent.lab.deadline import learning_rule
 from agent.lab.deadline.one_pool import OnePool
 from agent.lab.jobs.job_terms import HOUR, Terms
 from agent.lab.jobs.tick_engine import NOTHING, Choice, Policy, Sight
-from agent.lab.pools import table_room
+from agent.lab.pools import paid_probes, table_room
 
 
 def policy(
@@ -19,12 +19,17 @@ def policy(
     known: regimes.Regimes = regimes.SHIPPED,
     alone: hazards.Hazards = hazards.SHIPPED,
     numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED,
+    *,
+    pays_for_probes: bool = False,
 ) -> Policy:
-    """Return the kernel for a job: `alone` are the first hazards of one pool, `known` the regimes of several."""
+    """Return the kernel for a job: `alone` are the first hazards of one pool, `known` the regimes of several.
+
+    With `pays_for_probes` it counts the next look as a cost of waiting.
+    """
     if len(terms.pools) == 1:
         return OnePool(learning_rule.rule(alone))
     table_room.take()
-    return Wander(terms, known, numbers)
+    return Wander(terms, known, numbers, pays_for_probes)
 
 
 def standing(sight: Sight, terms: Terms) -> multi_pool_policy.JobState:
@@ -51,6 +56,7 @@ class Wander:
     terms: Terms
     known: regimes.Regimes = regimes.SHIPPED
     numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED
+    pays_for_probes: bool = False
     _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
 
     def choose(self, sight: Sight) -> Choice:
@@ -63,9 +69,8 @@ class Wander:
             for pool, (price, belief) in enumerate(zip(sight.spot, self._beliefs, strict=True))
         ]
         ask = sight.on_demand[sight.fallback]
-        choice = multi_pool_policy.choose(
-            standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers
-        )
+        at = replace(standing(sight, self.terms), look=paid_probes.price(sight) if self.pays_for_probes else 0.0)
+        choice = multi_pool_policy.choose(at, pools, ask, self.terms.egress, self.known, self.numbers)
         if choice.tenure is None:
             return NOTHING
         if choice.tenure is Tenure.INTERRUPTIBLE:

@@ -18,6 +18,11 @@ EVERY_SECONDS = HOUR
 PAID_HOURS = 1 / 60
 
 
+def price(sight: Sight) -> float:
+    """Return the dollars of asking every pool and keeping none, if the same pools have capacity as in a sight."""
+    return sum(dollars for dollars, is_up in zip(sight.spot, sight.up, strict=True) if is_up) * PAID_HOURS
+
+
 @dataclass(slots=True)
 class PaidProbes:
     """A policy with paid looks. `dollars` is the price of those so far."""

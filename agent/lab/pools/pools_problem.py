@@ -95,7 +95,7 @@ class PoolsProblem:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
             known, alone = self.first_regimes or regimes.SHIPPED, self.first_hazards or hazards.SHIPPED
-            return own_kernel.policy(terms, known, alone, params.weighing)
+            return own_kernel.policy(terms, known, alone, params.weighing, pays_for_probes=self.pays_for_probes)
         return POLICIES[strategy](terms, self.jobs[0].gigabytes)
 
     def score(self, strategy: str, case: Case) -> Score:

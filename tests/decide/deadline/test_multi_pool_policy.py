@@ -147,3 +147,18 @@ def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_
         (10, 13, 0.5),
         (26, 26, 0.0),
     ]
+
+
+def test_a_wait_costs_its_look() -> None:
+    moves = np.array([[0.0, 1.0], [1.0, 0.0]])
+    pools = [pool(1.0, is_up=False), pool(1.6, egress=1.0)]
+
+    def chosen(look: float) -> multi_pool_policy.Choice:
+        at = standing(where=0, look=look, left=60.0, todo=4.0, span=60.0, room=56.0)
+        return multi_pool_policy.choose(at, pools, 9.0, moves)
+
+    free = chosen(0.0)
+    assert free.tenure is None
+    more = free.costs[BID, 1] - free.costs[None, -1]
+    assert chosen(0.9 * more).tenure is None
+    assert (chosen(1.1 * more).tenure, chosen(1.1 * more).pool) == (BID, 1)
