@@ -14,7 +14,7 @@ from agent.cli.lab import lab_app as lab
 from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, guard, init, notify, webhook
-from agent.cli.shared import exits, verb_hints
+from agent.cli.shared import exits, stray_path, verb_hints
 from agent.cli.tune_loop import tune
 from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status, top
 
@@ -64,6 +64,7 @@ app.add_typer(deploy.app, name="deploy", rich_help_panel=SET_UP)
 app.add_typer(guard.app, name="guard", rich_help_panel=SET_UP)
 app.add_typer(notify.app, name="notify", rich_help_panel=SET_UP)
 app.add_typer(webhook.app, name="webhook", rich_help_panel=SET_UP)
+stray_path.watch_for(app)
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """The errors of a full disk, which any file or the output may be on."""

@@ -58,6 +58,13 @@ BAD: list[tuple[str, int, str]] = [
     ("check --nope", 2, "No such option"),
     ("nope", 2, "No such command"),
     ("why train", 2, "there is no verb 'why'; did you mean `gpubid explain`?"),
+    ("check agent.toml", 2, "the configuration file is an option; write `gpubid check --config agent.toml`"),
+    ("plan --json other.toml", 2, "write `gpubid plan --json --config other.toml`"),
+    ("explain train/0 agent.toml", 2, "write `gpubid explain train/0 --config agent.toml`"),
+    ("ledger events agent.toml", 2, "write `gpubid ledger events --config agent.toml`"),
+    ("fleet train/0", 2, "Got unexpected extra argument (train/0)"),
+    ("check -c agent.toml other.toml", 2, "Got unexpected extra argument (other.toml)"),
+    ("simulate agent.toml", 2, "Got unexpected extra argument (agent.toml)"),
     ("events", 2, "there is no verb 'events'; did you mean `gpubid ledger events`?"),
 ]
 

@@ -8,6 +8,7 @@ from tests.docs.reached import unreached
 
 ROOT = Path(__file__).parents[2]
 ALSO = {
+    "agent.cli.shared.stray_path.Verb.parse_args": "typer calls it to read the words of a command",
     "agent.cli.watch.top_screen.Confirm.action_no": "Textual calls it for its key",
     "agent.cli.watch.top_screen.Confirm.action_yes": "Textual calls it for its key",
     "agent.cli.watch.top_screen.Confirm.compose": "Textual calls it to lay out the screen",
