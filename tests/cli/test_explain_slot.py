@@ -54,11 +54,12 @@ async def test_a_slot_tells_its_lease_its_last_decision_and_what_keeps_it(
     )
     assert lines[1].startswith("  last: ")
     assert "train/0 hold, paused: slot:train/0 is paused by a test" in lines[1]
-    assert "  kept by pause:slot:train/0 until it is lifted, after a test; `gpubid resume train/0` ends it" in lines
+    kept = "  kept by a hold until it is lifted: "
+    assert f"{kept}pause of slot train/0, after a test; `gpubid resume train/0` ends it" in lines
     assert "train/1" not in told
-    assert lines.index(
-        "  kept by lock:market:vast until it is lifted, after a test; `gpubid unlock market:vast` ends it"
-    ) < next(number for number, line in enumerate(lines) if "offers seen" in line)
+    assert lines.index(f"{kept}lock of market vast, after a test; `gpubid unlock market:vast` ends it") < next(
+        number for number, line in enumerate(lines) if "offers seen" in line
+    )
 
 
 async def test_an_empty_slot_that_nothing_keeps_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ async def test_yesterdays_backup_is_restored(tmp_path: Path) -> None:
             assert await stage.ids() == [held["instance"]]
             assert await stage.rents() == 1
             told = await box.told()
-            assert "hold until it is lifted: drain:workload:train" in told
+            assert "hold until it is lifted: drain of workload train" in told
             assert "train/0  running" in told
 
 

@@ -83,8 +83,7 @@ def _print_slot(shown: dict[str, Any]) -> None:
         for decision in shown["last"]:
             session.say(f"  last: {_decided(decision)}")
         for kept in row["kept_by"]:
-            kept_for, way = fleet.span(kept["until"], shown["at"]), fleet.way_out(kept["what"])
-            session.say(f"  kept by {kept['what']} {kept_for}, after {kept['after']}{way}")
+            session.say(f"  kept by a {fleet.kept_back(kept, shown['at'])}")
         for doubt in row["in_doubt"]:
             session.say(f"  in doubt: {doubt['kind']} {doubt['intent']}")
         if not row["kept_by"] and not row["in_doubt"]:

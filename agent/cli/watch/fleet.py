@@ -1,5 +1,6 @@
 """`gpubid fleet`: slots, leases, spend and doubts from the ledger."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,11 +8,14 @@ import typer
 
 from agent.cli.shared import ledger_questions, session
 from agent.cli.watch import fleet_watch
+from agent.domain.record import tally
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.hold import TargetKind, Word
+from agent.domain.record.hold import DISKS, Target, TargetKind, Word
+from agent.domain.record.tally import Counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from agent.config.settings import Config
@@ -23,7 +27,26 @@ if TYPE_CHECKING:
 MOST_YEARS = 5
 """A cooldown longer than this has no end of its own."""
 HOLDS = frozenset({*Word, TargetKind.FLEET})
-"""The scopes of holds. Every other scope is a cooldown's."""
+"""The scopes of holds."""
+_COOLDOWNS = {
+    CooldownKind.OFFER: "no rent of offer {}",
+    CooldownKind.HOST: "no rent on host {}",
+    CooldownKind.OWNER: "no rent on hosts of owner {}",
+    CooldownKind.MARKET: "no rent on market {}",
+    CooldownKind.SLOT: "no rent for slot {}",
+    CooldownKind.COOL_OFF: "no other move of slot {}",
+    CooldownKind.FULL: "no start of lease {}",
+    CooldownKind.STORM: "no interruptible rent of {}",
+    CooldownKind.STARTS: "no rent of {}",
+    CooldownKind.REJECTED: "no rent on market {}",
+}
+"""What each cooldown forbids, by its key."""
+_COUNTS = {
+    Counted.MOVED: "the move of slot {}",
+    Counted.UNDERBID: "bids refused as too low for offer {}",
+    Counted.UNTAKEN: "refused orders on lease {}",
+}
+"""What each count that is shown counts, by its subject."""
 
 
 def fleet(
@@ -137,11 +160,8 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     from agent.act.orders import operator_orders
 
     for row in shown["holds_and_cooldowns"]:
-        if row["what"].partition(":")[0] in operator_orders.MARKS:
-            continue
-        kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"
-        way = way_out(row["what"])
-        yield f"{kind} {span(row['until'], shown['now'])}: {row['what']}, after {row['after']}{way}"
+        if row["what"].partition(":")[0] not in operator_orders.MARKS:
+            yield kept_back(row, shown["now"])
 
 
 def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
@@ -158,20 +178,40 @@ def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
         yield f"{places[0]}{others}: {why}"
 
 
-def way_out(what: str) -> str:
-    """Return a clause with the command that ends a hold; nothing for a cooldown, which ends by itself."""
+def kept_back(row: "Mapping[str, Any]", now: str) -> str:
+    """Return a hold, a cooldown or a count as a line: its end, its meaning, its cause, and the command that ends it."""
+    scope, _, key = row["what"].partition(":")
+    kind = "hold" if scope in HOLDS else "cooldown" if scope in _COOLDOWNS else "count"
+    meaning = _meaning(scope, key)
+    return f"{kind} {_span(row['until'], now)}: {meaning}, after {row['after']}; {_way_out(row['what'])}"
+
+
+def _meaning(scope: str, key: str) -> str:
+    """Return what a hold or a cooldown forbids, or what a count counts."""
+    if scope in HOLDS:
+        fleet_wide = "kill that keeps disks" if key == DISKS.name else "kill of everything"
+        return fleet_wide if scope == TargetKind.FLEET else f"{scope} of {key.replace(':', ' ', 1)}"
+    if scope in _COUNTS:
+        return _COUNTS[Counted(scope)].format(tally.parts_of(Counted(scope), key)[0])
+    if scope in {CooldownKind.STORM, CooldownKind.STARTS}:
+        market, _, model = key.partition("/")
+        key = f"{model} on market {market}"
+    return _COOLDOWNS[CooldownKind(scope)].format(key)
+
+
+def _way_out(what: str) -> str:
+    """Return a clause with the command that ends a hold, or that ends a cooldown or a count before its time."""
     from agent.decide.operators import operator_holds
-    from agent.domain.record.hold import Target, Word
 
     scope, _, rest = what.partition(":")
     if scope not in HOLDS:
-        return ""
-    target = Target.parse(what) if scope == "fleet" else Target.parse(rest)
-    word = Word.KILL if scope == "fleet" else Word(scope)
-    return "" if target is None else f"; `{operator_holds.way_out(word, target)}` ends it"
+        return f"`gpubid unlock {shlex.quote(what)}` ends it sooner"
+    target = Target.parse(what) if scope == TargetKind.FLEET else Target.parse(rest)
+    word = Word.KILL if scope == TargetKind.FLEET else Word(scope)
+    return "" if target is None else f"`{operator_holds.way_out(word, target)}` ends it"
 
 
-def span(until: str, now: str) -> str:
+def _span(until: str, now: str) -> str:
     """Return how long a hold or a cooldown lasts."""
     is_for_good = int(until[:4]) - int(now[:4]) > MOST_YEARS
     return "until it is lifted" if is_for_good else f"until {until[:19]}Z"

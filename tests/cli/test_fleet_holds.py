@@ -1,0 +1,74 @@
+"""`gpubid fleet`: the lines of holds, cooldowns and counts, in words, with the command that ends each."""
+
+import shlex
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.act.orders import operator_orders
+from agent.cli.watch import fleet
+from agent.domain.record import hold
+from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.expiring_record import ExpiringRecord
+from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
+from agent.domain.record.tally import Counted, Tally
+from tests.support.builders import NOW
+
+LATER = NOW + timedelta(minutes=1)
+
+SAID = (
+    (CooldownKind.OFFER, "123@7", "no rent of offer 123@7"),
+    (CooldownKind.HOST, "vast/777", "no rent on host vast/777"),
+    (CooldownKind.OWNER, "vast/12", "no rent on hosts of owner vast/12"),
+    (CooldownKind.MARKET, "vast", "no rent on market vast"),
+    (CooldownKind.SLOT, "train/0", "no rent for slot train/0"),
+    (CooldownKind.COOL_OFF, "serve/0", "no other move of slot serve/0"),
+    (CooldownKind.FULL, "vast-1", "no start of lease vast-1"),
+    (CooldownKind.STORM, "vast/RTX 4090", "no interruptible rent of RTX 4090 on market vast"),
+    (CooldownKind.STARTS, "vast/RTX 4090", "no rent of RTX 4090 on market vast"),
+    (CooldownKind.REJECTED, "vast", "no rent on market vast"),
+)
+
+
+def row(kept: ExpiringRecord) -> dict[str, Any]:
+    return {"what": str(kept), "until": kept.shown_until.isoformat(), "after": "a test"}
+
+
+@pytest.mark.parametrize(("kind", "key", "meaning"), SAID, ids=[kind.value for kind, *_ in SAID])
+def test_a_cooldown_says_what_it_forbids_until_when_why_and_what_ends_it(
+    kind: CooldownKind, key: str, meaning: str
+) -> None:
+    kept = Cooldown(kind, key, LATER, "a test")
+    until = f"{LATER:%Y-%m-%dT%H:%M:%S}Z"
+    line = fleet.kept_back(row(kept), NOW.isoformat())
+    assert line == f"cooldown until {until}: {meaning}, after a test; {fleet._way_out(str(kept))}"
+    (command,) = line.split("`")[1::2]
+    assert shlex.split(command) == ["gpubid", "unlock", str(kept)]
+
+
+def test_every_kind_of_cooldown_and_every_count_that_is_shown_has_words() -> None:
+    assert {kind for kind, *_ in SAID} == set(CooldownKind)
+    for counted in set(Counted) - operator_orders.MARKS:
+        kept = Tally(counted, "vast@9", NOW, LATER, "a test", where="raise")
+        line = fleet.kept_back(row(kept), NOW.isoformat())
+        assert line.startswith("count until ")
+        assert f"vast@9, after a test; `gpubid unlock {shlex.quote(str(kept))}` ends it sooner" in line
+
+
+@pytest.mark.parametrize(
+    ("word", "target", "said"),
+    [
+        (
+            Word.LOCK,
+            Target(TargetKind.HOST, "vast/77"),
+            "lock of host vast/77, after a test; `gpubid unlock host:vast/77`",
+        ),
+        (Word.HELD, hold.of_workload("train"), "held of workload train, after a test; `gpubid resume train`"),
+        (Word.KILL, EVERYTHING, "kill of everything, after a test; `gpubid kill --lift`"),
+        (Word.KILL, DISKS, "kill that keeps disks, after a test; `gpubid kill --lift`"),
+    ],
+)
+def test_a_hold_says_its_target_and_what_ends_it(word: Word, target: Target, said: str) -> None:
+    line = fleet.kept_back(row(OperatorHold(word, target, NOW, "a test")), NOW.isoformat())
+    assert line == f"hold until it is lifted: {said} ends it"
