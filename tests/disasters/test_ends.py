@@ -73,7 +73,7 @@ def test_what_is_called_done_and_works_is_found(ends_after: float) -> None:
 
 def test_what_is_called_done_and_works_is_found_where_its_release_cannot_be_recorded() -> None:
     with _hasty():
-        broken = play.play(dataclasses.replace(QUIET, strikes=(Strike("ledger", "commit", 28, "full"),))).broken
+        broken = play.play(dataclasses.replace(QUIET, strikes=(Strike("ledger", "commit", 29, "full"),))).broken
     assert broken is not None
     assert (broken.point, "no reason is recorded" in broken.sentence) == (3, True)
 

@@ -27,7 +27,7 @@ STORY = Story(4348, ("vast",), WORKS, 52.0, 0.0, 0, deeds=(Deed(10, "kill"), Dee
 @pytest.mark.parametrize(("fault", "ends"), [("full_after", True), ("full", False)])
 def test_a_lift_that_was_told_as_failed_ends_the_kill_if_the_ledger_has_it(fault: str, *, ends: bool) -> None:
     """The next commit fails too: until it is over, the program still has the kill in memory."""
-    strikes = tuple(Strike("ledger", "commit", number, fault) for number in (27, 28))
+    strikes = tuple(Strike("ledger", "commit", number, fault) for number in (28, 29))
     with mock.patch.object(Judge, "look", autospec=True, side_effect=Judge.look) as looked:
         assert play.play(dataclasses.replace(STORY, strikes=strikes)).broken is None
     judge = looked.call_args.args[0]
