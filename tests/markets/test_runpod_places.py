@@ -1,5 +1,6 @@
 """RunPod's clouds and data centres as requirements."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -87,3 +88,13 @@ async def test_an_instance_on_a_network_volume_pays_its_container_disk_alone(clo
         async with pods.runpod_saying(pods.listing(pods.pod(mounts=mounts, status=status)), clock) as (runpod, _):
             (ours,) = await runpod.instances()
         assert ours.disk_rate == money.per_hour(rate), status
+
+
+@pytest.mark.parametrize("memory", ["Infinity", "1e300", "-24", "NaN"])
+async def test_an_absurd_memory_of_the_catalogue_ends_no_search(clock: SteppedClock, memory: str) -> None:
+    """It ended the daemon: no number of megabytes, or one that no ledger takes."""
+    rows = [row | {"memory": 0.125} for row in pods.payload("catalogue")["gpus"]]
+    body = json.dumps({"gpus": rows}).replace("0.125", memory).encode()
+    say = lambda seen: Says(body) if seen.path.startswith("/v2/catalog") else pods.account(seen)  # noqa: E731
+    async with pods.runpod_saying(say, clock) as (runpod, _):
+        assert {offer.vram_mb for offer in await runpod.offers(asked())} <= {0}

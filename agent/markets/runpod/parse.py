@@ -191,7 +191,7 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, seen_at: datetime) -> Offe
         owner_id="",
         gpu=model,
         gpus=gpus,
-        vram_mb=int((row.memory or 0) * _MB_PER_GB),
+        vram_mb=int((_usable(row.memory, _HUGE_GB) or 0) * _MB_PER_GB),
         dlperf=card_benchmarks.dlperf(model) * gpus,
         reliability=figures.reliability(where),
         is_verified=where.cloud == SECURE,
