@@ -194,6 +194,26 @@ def test_candidates_stand_side_by_side_as_far_as_there_is_room(
     assert all(len(line) <= width for line in lines)
 
 
+def test_rows_of_a_wide_table_are_columns_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    monkeypatch.setenv("COLUMNS", "50")
+    rows = session.table("day", "spent in dollars", "wasted in dollars", "nothing")
+    for day in ("07-27", "07-28", "all"):
+        session.add(rows, day, "$1.0000", "$0.0000", "")
+    side_by_side.show_rows(rows)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        ["day", "07-27", "07-28", "all"],
+        ["spent", "in", "dollars", *["$1.0000"] * 3],
+        ["wasted", "in", "dollars", *["$0.0000"] * 3],
+    ]
+    monkeypatch.setenv("COLUMNS", "120")
+    side_by_side.show_rows(rows)
+    assert capsys.readouterr().out.splitlines()[0].split()[0:2] == ["day", "spent"]
+
+
 @pytest.mark.parametrize("width", [WIDTH, 80, 140])
 def test_a_rehearsal_cuts_nothing_of_its_bill_and_its_timeline(width: int) -> None:
     spend = [

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, exits, frontier, ledger_access, ledger_questions, option_text, session
+from agent.cli.shared import (
+    completion,
+    exits,
+    frontier,
+    ledger_access,
+    ledger_questions,
+    option_text,
+    session,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -295,7 +304,7 @@ def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
         if has_units:
             cells.insert(_BEFORE_UNITS, _figure(_per_unit(option, table.units), ".6g"))
         session.add(options, *cells, ",".join(map(str, numbers)))
-    session.show(options)
+    side_by_side.show_rows(options)
     for note, number in sources.items():
         session.say(f"  {number}. {note}")
     if has_units and table.units is None:

@@ -22,6 +22,24 @@ def show(compared: "Table") -> None:
         session.show(part)
 
 
+def show_rows(rows: "Table") -> None:
+    """Print a table. On a terminal that is too narrow for it, print its rows side by side as columns."""
+    from rich.console import Console
+
+    is_narrow = session.is_terminal() and session.least_width(rows) > Console().width
+    show(_turned(rows)) if is_narrow else session.show(rows)
+
+
+def _turned(rows: "Table") -> "Table":
+    """Return a table with a column for each row. Columns without any text are left out."""
+    columns = [(str(column.header), *map(str, column.cells)) for column in rows.columns]
+    turned = session.table(*columns[0])
+    for column in columns[1:]:
+        if any(column[1:]):
+            session.add(turned, *column)
+    return turned
+
+
 def parts(compared: "Table", width: int) -> "Iterator[Table]":
     """Yield tables of the first column and the next others, each with as many as fit into `width`, but at least one."""
     begin, count = 1, len(compared.columns)

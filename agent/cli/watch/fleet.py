@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ledger_questions, session
+from agent.cli.shared import ledger_questions, session, side_by_side
 from agent.cli.watch import fleet_watch
 from agent.domain.record import tally
 from agent.domain.record.cooldown import CooldownKind
@@ -118,7 +118,7 @@ def _print(shown: dict[str, Any]) -> None:
         bills = f"${row['billing_dollars_per_hour']:.4f}/h"
         gpu = f"{row['gpus']}x {row['gpu']}"
         session.add(table, row["slot"], state, row["lease"], row["host"], gpu, row["tenure"], bills, row["since"][:19])
-    session.show(table)
+    side_by_side.show_rows(table)
     for line in _sentences(shown):
         session.say(line)
     for row in shown["credit"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import exits, instants, ledger_questions, session
+from agent.cli.shared import exits, instants, ledger_questions, session, side_by_side
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -110,6 +110,6 @@ def _print(report: Mapping[str, Any], *, as_csv: bool) -> None:
     table = session.table(str(report["by"]), *columns.values())
     for row in rows:
         session.add(table, str(row["key"]), *(report_columns.cell(name, row[name]) for name in columns))
-    session.show(table)
+    side_by_side.show_rows(table)
     for note in report_columns.notes(report):
         session.say(note)
