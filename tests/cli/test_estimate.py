@@ -89,7 +89,7 @@ def test_no_price_from_elsewhere_is_shown_without_its_date_and_source() -> None:
 def test_a_reservation_of_unknown_term_is_named_and_never_counts_as_on_demand() -> None:
     shown = run("--gpu", "H100 SXM", "--hours", "10")
     (row,) = [line for line in shown.splitlines() if line.startswith("coreweave (reserved)")]
-    assert "over 22.30" in row
+    assert "over $22.30" in row
     assert "reserved for a term that is not known" in shown
 
 

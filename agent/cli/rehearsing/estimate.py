@@ -368,7 +368,7 @@ def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
     return (
         f"{one.name} ({tenure})",
         one.as_of,
-        f"{one.dollars_per_hour:.4f}",
+        f"${one.dollars_per_hour:.4f}",
         _dollars(one.dollars) if one.dollars is not None else f"over {_dollars(one.dollars_least)}",
         _dollars(one.dollars_p90),
         again,
@@ -380,7 +380,7 @@ def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
 
 
 def _dollars(value: float | None) -> str:
-    return "?" if value is None else f"{value:,.2f}"
+    return "?" if value is None else f"${value:,.2f}"
 
 
 def _figure(value: float | None, how: str) -> str:
