@@ -72,6 +72,6 @@ async def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path)
     plain = await gpubid(tmp_path, "strategy", "learned", "--config", config)
     assert plain.code == 0, plain
     assert "losses to the market an hour" in plain.out
-    assert "rivals: of the losses at the floor" in plain.out
+    assert "rivals: on-demand renters cause " in plain.out
     (row,) = (line.split() for line in plain.out.splitlines() if line.split()[:1] == ["h3"])
     assert row == ["h3", "L4", "1", "60.0", "9.5", "3.0", "x8", "(25%)", "power", "limit,", "heat", "80%"]

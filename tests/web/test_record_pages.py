@@ -123,7 +123,7 @@ async def test_spend_and_savings_have_the_figures_of_the_verbs(tmp_path: Path, p
         assert f">{title}</th>" in text
     if path == "/spend":
         together = report["total"]["dollars"] + report["unmetered_dollars"]
-        since = f"${report['unmetered_dollars']:.4f} since the last metering, which no row has yet"
+        since = f"${report['unmetered_dollars']:.4f} since the last metering, not in a row yet"
         assert f"${together:.4f} in all, with {since}" in text
         assert float(report["total"]["dollars"]) > 0 or "until" in query
 

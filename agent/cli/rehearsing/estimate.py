@@ -61,7 +61,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     gpus: Annotated[int | None, typer.Option(help="How many GPUs at a time.")] = None,
     hours: Annotated[float | None, typer.Option(help="Hours of useful work on them.")] = None,
     unit: Annotated[str | None, typer.Option(help='Unit of that work, such as "step".')] = None,
-    units: Annotated[float | None, typer.Option(help="How many units these hours are, for dollars per unit.")] = None,
+    units: Annotated[float | None, typer.Option(help="Units of work in these hours, for dollars per unit.")] = None,
     checkpoint_every: Annotated[
         str | None, typer.Option(help='Time between checkpoints, as "15m"; else the best.')
     ] = None,
@@ -75,7 +75,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     reruns: Annotated[
         str | None, typer.Option(help='Number of runs, such as "2-3": failed experiments are paid for too.')
     ] = None,
-    odds: Annotated[float | None, typer.Option(help="Chance that a run succeeds, instead of --reruns.")] = None,
+    odds: Annotated[float | None, typer.Option(help="Chance that a run succeeds, in place of --reruns.")] = None,
     price: Annotated[str | None, typer.Option(help="On-demand dollars per GPU-hour, instead of the ledger's.")] = None,
     floor: Annotated[str | None, typer.Option(help="Lowest bid per GPU-hour, instead of the ledger's.")] = None,
     hazard: Annotated[float | None, typer.Option(help="Interruptions per hour, for a bid at the floor.")] = None,
@@ -86,7 +86,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     as_json: session.JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
 ) -> None:
-    """Estimate what a job would cost before it starts: expected dollars, and a bound for nine in ten runs."""
+    """Estimate the cost of a job before it starts: expected dollars, and the sum that nine in ten runs stay under."""
     said = {
         "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "dataset_gb": dataset_gb,
         "disk_gb": disk_gb, "unit": unit, "units": units,

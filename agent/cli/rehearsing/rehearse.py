@@ -27,14 +27,14 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
         ),
     ] = "calm",
     hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated market: the same seed gives the same day.")] = 7,
     strategy: Annotated[
         str | None, typer.Option(help="Run every workload with this strategy.", autocompletion=completion.strategies)
     ] = None,
     hosts: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
     ] = None,
-    speed: Annotated[float | None, typer.Option(help="With real processes: speed of the clock, 1 to 30 (30).")] = None,
+    speed: Annotated[float | None, typer.Option(help="Speed of real processes, 1 to 30 (the default).")] = None,
     keep_ledger: Annotated[Path | None, typer.Option(help="Keep the ledger in this directory.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:

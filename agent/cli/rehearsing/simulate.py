@@ -38,17 +38,17 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     climate: Annotated[
         str, typer.Option(help="One of the climates listed above.", autocompletion=completion.climates)
     ] = "calm",
-    seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of the market: the same seed gives the same answers.")] = 7,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
-    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: only on request.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.0, help="Speed of the clock; 0: POST /advance alone moves it.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
-    start: Annotated[str | None, typer.Option(metavar="TIME", help="First instant, UTC; now by default.")] = None,
+    start: Annotated[str | None, typer.Option(metavar="TIME", help="Simulated start, UTC; now by default.")] = None,
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
         "lenient"
     ),
-    about: Annotated[bool, typer.Option("--about", help="Show which figures are recorded, which assumed.")] = False,
+    about: Annotated[bool, typer.Option("--about", help="Print each figure: recorded or assumed.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
-    disks: Annotated[Path | None, typer.Option(help="Keep real_processes' disks in a new folder in this one.")] = None,
+    disks: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the disks of real_processes in DIR.")] = None,
     **of_markets: Any,  # noqa: ANN401 - a port, and what the market's record says
 ) -> None:
     """Serve the simulated markets over the vendors' HTTP APIs until stopped.

@@ -67,9 +67,9 @@ def logs(
     *,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many lines to print.")] = 100,
     is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")] = False,
-    lease: Annotated[str, typer.Option(metavar="ID", help="Of this lease of the slot, also one that has ended.")] = "",
+    lease: Annotated[str, typer.Option(metavar="ID", help="A lease of the slot, running or ended.")] = "",
     is_previous: Annotated[
-        bool, typer.Option("--previous", "-p", help="The log kept before the present run: of a loss, a hold or an end.")
+        bool, typer.Option("--previous", "-p", help="Print the log that was kept when the last run ended.")
     ] = False,
     as_json: session.JsonOption = False,
 ) -> None:

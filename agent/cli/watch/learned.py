@@ -37,14 +37,16 @@ def learned(
     if is_known:
         _show_rivals(shown["rivals"])
     session.say(
-        f"counts of hosts halve in {shown['half_life_days']} days" if is_known else "nothing has been learned yet"
+        f"counts of hosts lose half their weight in {shown['half_life_days']} days"
+        if is_known
+        else "nothing has been learned yet"
     )
 
 
 def reset(
     market: Annotated[str | None, typer.Option(help="Forget only what was learned about this market.")] = None,
     pool: Annotated[str | None, typer.Option(help="Forget only this pool, named as in `learned`.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -77,17 +79,18 @@ def _export(shown: dict[str, Any], file: Path) -> None:
 
 
 def _show_rivals(law: dict[str, Any]) -> None:
-    shares = ", ".join(f"{step['headroom']:.0%} {step['losing_share']:.0%}" for step in law["steps"][1:])
+    shares = ", ".join(f"{step['losing_share']:.0%} at +{step['headroom']:.0%}" for step in law["steps"][1:])
     session.say(
-        f"rivals: of the losses at the floor, {law['displaced_share']:.0%} are to on-demand renters; by headroom there "
-        f"remain {shares} (after {law['outbids']:.1f} outbids with a price told, {law['displaced']:.1f} to on-demand)"
+        f"rivals: on-demand renters cause {law['displaced_share']:.0%} of the losses of a bid at the floor, "
+        f"learned from {law['outbids']:.1f} outbids with a known price and {law['displaced']:.1f} on-demand rents"
     )
+    session.say(f"losses that remain with a bid above the floor: {shares}")
 
 
 def _show(market: dict[str, Any]) -> None:
     session.say(
         f"{market['market']}: {market['losses_per_hour']:.3f} losses to the market an hour, "
-        f"after {market['interruptible_hours']:.1f} interruptible hours"
+        f"learned from {market['interruptible_hours']:.1f} interruptible hours"
     )
     session.say(market["notice"]["sentence"])
     if market["pools"]:

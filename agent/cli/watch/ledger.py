@@ -98,7 +98,7 @@ def prices(
         session.print_json(shown)
         return
     if not shown:
-        session.say("nothing is recorded for that")
+        session.say("no price is recorded for this question: leave out a filter, or begin earlier with --since")
         return
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(shown):
@@ -171,7 +171,7 @@ def backup(
     session.say(f"{settings.ledger} is backed up to {file}")
     logs = kept_log.folder_of(settings.ledger)
     if not session.is_missing(logs):
-        session.say(f"it has no logs of containers: copy {logs} too if you want to keep them")
+        session.say(f"the backup has no logs of containers: to keep them, copy {logs} too")
     for old in _drop_old(folder, keep) if folder is not None and keep else ():
         session.say(f"{old} is deleted: {keep} newer ones are kept")
 
@@ -218,7 +218,7 @@ def restore(
         session.say(f"the previous ledger is now {aside}")
     logs = kept_log.folder_of(settings.ledger)
     if not session.is_missing(logs):
-        session.say(f"the kept logs in {logs} stay as they are: a backup has none")
+        session.say(f"the logs of containers in {logs} are unchanged: a backup has no logs")
     session.say("the next start continues with the running leases, and counts what the market charged since the backup")
 
 

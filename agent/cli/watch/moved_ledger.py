@@ -19,7 +19,7 @@ def move(
     credential: Annotated[str | None, typer.Option(help="Name of the credential with the server's password.")] = None,
     credential_file: Annotated[Path | None, typer.Option(help="File with the server's password.")] = None,
 ) -> None:
-    """Move the ledger while no daemon runs. Both are compared; the old one is kept, marked, and not opened again."""
+    """Move the ledger while no daemon runs. gpubid compares both, marks the old one and keeps it."""
     from agent.clock import SystemClock
     from agent.ledger import ledger_move
     from agent.ledger.ledger_errors import LedgerError

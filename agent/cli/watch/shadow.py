@@ -21,7 +21,7 @@ def shadow(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show each shadow strategy on paper beside the live strategy in the same time."""
+    """Compare each shadow strategy, which decides only on paper, with the live strategy over the same time."""
     answer = shadows(config, workload)
     if as_json:
         session.print_json(answer)

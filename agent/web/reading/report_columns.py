@@ -63,7 +63,7 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     sentences += _of_units(report)
     together = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
     at = f"{datetime.fromisoformat(report['as_of']):%Y-%m-%d %H:%M:%S} UTC"
-    since = f"${report['unmetered_dollars']:.4f} since the last metering, which no row has yet"
+    since = f"${report['unmetered_dollars']:.4f} since the last metering, not in a row yet"
     return [*sentences, f"as of {at}: ${together:.4f} in all, with {since}"]
 
 
