@@ -107,7 +107,7 @@ def test_what_is_no_key_is_refused_without_being_repeated(tmp_path: Path, conten
 
 def test_a_key_that_is_nowhere(tmp_path: Path) -> None:
     with pytest.raises(
-        CredentialError, match="set the variable VAST_API_KEY, .* or add LoadCredential=vast_api_key:FILE to the unit"
+        CredentialError, match=r"set the variable VAST_API_KEY, .* or add LoadCredential=vast_api_key:FILE to the unit"
     ):
         credential("vast_api_key", None, {})
     with pytest.raises(CredentialError, match="cannot be read"):
