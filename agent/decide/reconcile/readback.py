@@ -32,6 +32,7 @@ class Asked:
     price: UsdPerHour | None
     disk_gb: float
     network_volume: str = ""
+    gpus: int = 0
 
 
 def of_lease(lease: Lease, work: Workload | None = None) -> Asked:
@@ -41,7 +42,8 @@ def of_lease(lease: Lease, work: Workload | None = None) -> Asked:
     """
     # A lease whose price was unreadable was opened at zero.
     volume = "" if work is None else work.requirements.network_volume
-    return Asked(lease.tenure, lease.host_id, lease.bid if lease.bid.micros else None, lease.disk_gb, volume)
+    price = lease.bid if lease.bid.micros else None
+    return Asked(lease.tenure, lease.host_id, price, lease.disk_gb, volume, lease.gpus)
 
 
 def of_intent(intent: Intent) -> Asked:
@@ -60,6 +62,8 @@ def difference(asked: Asked, row: Instance) -> str:
         return f"it is {row.tenure.value} instead of {asked.tenure.value}"
     if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):
         return f"it is on host {row.host_id} instead of {asked.host_id}"
+    if asked.gpus and row.gpus != asked.gpus:
+        return f"it has {row.gpus} GPUs instead of {asked.gpus}"
     price = row.gpu_rate if row.limit is None else row.limit
     if asked.price is not None and price > asked.price + PRICE_STEP:
         return f"{'it costs' if row.limit is None else 'its limit is'} {price} instead of {asked.price}"

@@ -84,7 +84,7 @@ def test_explain_says_that_the_host_announced_maintenance() -> None:
     told = test_explain.explained(empty)
     assert told.candidates == ()
     (refused,) = told.refused
-    sentence = "in cooldown after an announcement of maintenance, read at 2026-11-20 12:00 UTC without a date"
+    sentence = "is in cooldown after an announcement of maintenance, read at 2026-11-20 12:00 UTC without a date"
     assert (refused.why.code, refused.why.sentence) == ("cooldown", sentence)
 
 

@@ -17,6 +17,7 @@ ASKED = readback.of_lease(builders.lease())
         ({"tenure": Tenure.ON_DEMAND}, "it is on_demand"),
         ({"host_id": "h9"}, "it is on host h9"),
         ({"gpu_rate": builders.per_hour("0.2202")}, "it costs $0.2202/h"),
+        ({"gpus": 2}, "it has 2 GPUs instead of 1"),
         ({"disk_gb": 40.0}, "its disk has 40 GB"),
         ({"disk_gb": 10.0}, "its disk has 10 GB"),
     ],
