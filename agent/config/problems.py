@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+WHOLE_FILE = "(file)"
+_IN_THE_TEXT = frozenset({"bad_toml", "not_utf8", "nul_byte"})
+"""Mistakes that are somewhere in the text of a file, also on its first line."""
 _SHOWN = 60
 _LARGEST_BITS = 1024
-WHOLE_FILE = "(file)"
 """Written in place of the key if a problem is of the whole file."""
 
 
@@ -29,7 +31,8 @@ class Problem:
     def __str__(self) -> str:
         if self.key != WHOLE_FILE:
             return f"{self.file}:{self.line}: {self.key}: {self.sentence}"
-        return f"{self.file}: {self.sentence}" if self.line <= 1 else f"{self.file}:{self.line}: {self.sentence}"
+        has_line = self.line > 1 or self.code in _IN_THE_TEXT
+        return f"{self.file}:{self.line}: {self.sentence}" if has_line else f"{self.file}: {self.sentence}"
 
 
 class ConfigError(Exception):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
+from agent.config import problems
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
 
 # (the mistake, text, line, key, code, a part of the sentence); a key that begins with a dot is of workloads.train.
@@ -257,8 +258,15 @@ def test_a_broken_configuration_is_told_with_its_place_and_mend(
     problem = found[line, key, code]
     assert part in problem.sentence
     assert ";" in problem.sentence, "a problem says what to write instead"
-    assert str(problem).startswith(f"{path}:{line}: {key}: ")
+    assert str(problem).startswith(shown_place(path, line, key, code))
     assert "\n" not in str(problem)
+
+
+def shown_place(path: Path, line: int, key: str, code: str) -> str:
+    """Return the words before a problem: a mistake of a whole file has no key, and no line where none is meant."""
+    if key != problems.WHOLE_FILE:
+        return f"{path}:{line}: {key}: "
+    return f"{path}: " if code in {"too_large", "byte_order_mark"} else f"{path}:{line}: "
 
 
 def test_there_are_as_many_broken_files_as_promised() -> None:

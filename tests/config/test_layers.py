@@ -66,7 +66,7 @@ def test_a_key_that_two_files_set_names_both_places(tmp_path: Path) -> None:
         (TRAIN.replace("patient", "pateint"), "conf.d/one.toml:4: workloads.train.strategy: there is no strategy"),
         (TRAIN.replace('strategy = "patient"', ""), "conf.d/one.toml:1: workloads.train.strategy: is missing"),
         (f"{TRAIN}env_from = {{ A = '{'0' * 40}' }}\n", "conf.d/one.toml:5: workloads.train.env_from.A: looks like"),
-        ("[workloads.train\n", "conf.d/one.toml: is no TOML"),
+        ("[workloads.train\n", "conf.d/one.toml:1: is no TOML"),
         (f"include = []\n{TRAIN}", "conf.d/one.toml:1: include: an included file includes nothing; write the"),
     ],
 )
