@@ -57,7 +57,7 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         assert DEFAULT_KEY not in (await gpubid(tmp_path, "logs", "train/0", "--previous", "-n", "1")).out
         assert "logs too" in (await gpubid(tmp_path, "ledger", "backup", "copy.sqlite")).out
         restored = await gpubid(tmp_path, "ledger", "restore", "copy.sqlite", "--replace")
-        assert "stay as they are" in restored.out
+        assert "are unchanged: a backup has no logs" in restored.out
         assert (await gpubid(tmp_path, "logs", "train/0", "--follow", "--previous")).code == 2
         assert (await gpubid(tmp_path, "logs", "nobody/0")).code == 1
         assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 2

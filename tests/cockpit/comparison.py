@@ -180,7 +180,9 @@ def _row_on_page(shown: Shown) -> tuple[object, ...]:
 def _row_of(row: Row) -> tuple[object, ...]:
     """Return a slot as the page writes it: every lease, and the last bid, floor and ask of each that bids."""
     name = row.slot if row.is_configured else f"{row.slot} (fills no slot)"
-    where = [f"{each.market} {each.host_id} {each.tenure.value}, {each.state.value}" for each in row.leases]
+    where = [f"{each.market} {each.host_id} {each.tenure.value}" for each in row.leases]
+    if len(row.leases) > 1:
+        where = [f"{place}, {each.state.value}" for place, each in zip(where, row.leases, strict=True)]
     gpus = [f"{each.gpus}x {each.gpu}" for each in row.leases]
     pays = [f"${each.billing_rate.dollars:.3f}" for each in row.leases]
     return name, row.state, where, gpus, pays, [list(each) for each in row.trails]

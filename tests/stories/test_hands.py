@@ -64,8 +64,8 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
         )
         assert await stage.ids() == [again[0]["instance"]] != [held["instance"]]
         told = await stage.box.told()
-        assert f"host:vast/{held['host']}, after host_gone" in told
-        assert "moved:train/0, after host_gone without evidence" in told
+        assert f"no rent on host vast/{held['host']}, after host_gone" in told
+        assert "the move of slot train/0, after host_gone without evidence" in told
         await stage.console("DELETE", again[0]["instance"])
         told = await stage.box.until_why("one move in", "a person or the work itself")
         await stage.looks(3)
