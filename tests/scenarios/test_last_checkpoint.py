@@ -114,6 +114,8 @@ async def test_a_pause_of_ours_waits_until_the_guard_has_carried_a_last_checkpoi
         with real_guard(tmp_path / "disk", served, lease.intent_id) as guard:
             await heard(world, lease)
             assert not any("ckpt/" in name for name in await asyncio.to_thread(served.names))
+            # A cycle writes no order while the folder is still being read.
+            assert await ordered(world, served) == {}
             await hold_slot(world)
             await world.cycle()
             order = await ordered(world, served)

@@ -45,7 +45,7 @@ def sent_orders(world: Rehearsed) -> set[str]:
 def test_nothing_is_paid_for_until_the_replica_confirms_and_then_it_has_every_order(
     servers: tuple[Server, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "COMMIT_SECONDS", 0.5)
+    monkeypatch.setattr(store, "COMMIT_SECONDS", 2.0)
     # The deadline of a commit needs the ledger's own thread, which the tests' quick loop does not have.
     asyncio.run(story(tmp_path, *servers))
 
