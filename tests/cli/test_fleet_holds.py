@@ -56,6 +56,11 @@ def test_every_kind_of_cooldown_and_every_count_that_is_shown_has_words() -> Non
         assert f"vast@9, after a test; `gpubid unlock {shlex.quote(str(kept))}` ends it sooner" in line
 
 
+def test_a_kind_of_a_newer_daemon_is_shown_by_its_name() -> None:
+    line = fleet.kept_back({"what": "frost:vast/7", "until": LATER.isoformat(), "after": "a test"}, NOW.isoformat())
+    assert ": frost of vast/7, after a test; `gpubid unlock frost:vast/7`" in line
+
+
 @pytest.mark.parametrize(
     ("word", "target", "said"),
     [

@@ -196,7 +196,8 @@ def _meaning(scope: str, key: str) -> str:
     if scope in {CooldownKind.STORM, CooldownKind.STARTS}:
         market, _, model = key.partition("/")
         key = f"{model} on market {market}"
-    return _COOLDOWNS[CooldownKind(scope)].format(key)
+    # A daemon of a newer version may keep more kinds.
+    return _COOLDOWNS[CooldownKind(scope)].format(key) if scope in _COOLDOWNS else f"{scope} of {key}"
 
 
 def _way_out(what: str) -> str:
