@@ -20,6 +20,7 @@ BELIEVED_FOR_AN_HOUR = {
     ): "a silent host is silent; another word counts once the load is still",
     ("vast", "POST /bundles min_bid"): "a bid at a floor that is told too low is refused, and its leftover released",
     ("mithril", "GET /v2/spot/bids limit_price"): "our own limit is ordered again, every ten or fifteen minutes",
+    ("mithril", "* price_cents"): "the price in the market's own bill counts, but never above our limit",
     ("dstack", "* project_id"): "an account that is another one for two minutes ends the program (rule 5)",
 }
 """Fields of which some lie of an hour is believed, and what follows."""
