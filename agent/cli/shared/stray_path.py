@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 OPTIONS = ("--config", "-c")
 """The names of the option for the file."""
+TARGETS = frozenset({"target", "targets", "workload", "slot"})
+"""The names of the arguments that name a part of the fleet. No such name ends with `.toml`."""
 
 
 class Verb(TyperCommand):
-    """A verb that names `--config` if its only surplus argument is a path."""
+    """A verb that names `--config` if its only surplus argument is a path, or if a target is a `.toml` file."""
 
     allow_extra_args = True
 
@@ -27,11 +29,24 @@ class Verb(TyperCommand):
         """Parse the words after the verb. Refuse surplus ones: a path with the right command, others as typer does."""
         words = list(args)
         surplus = super().parse_args(ctx, args)
-        if surplus and not ctx.resilient_parsing:
-            if len(surplus) == 1 and _is_path(surplus[0]) and self._lacks_file(words):
-                _refuse(ctx.command_path.removeprefix(ctx.find_root().command_path).split(), words, surplus[0])
+        if ctx.resilient_parsing:
+            return surplus
+        if len(surplus) == 1 and _is_path(surplus[0]) and self._lacks_file(words):
+            _refuse(_verb(ctx), words, surplus[0])
+        if surplus:
             ctx.fail(f"Got unexpected extra argument{'s' if len(surplus) > 1 else ''} ({' '.join(surplus)})")
+        self._check_targets(ctx, words)
         return surplus
+
+    def _check_targets(self, ctx: "Context", words: Sequence[str]) -> None:
+        """Refuse a target that is a `.toml` file. A required target without another value is left to write."""
+        for argument in (each for each in self.params if each.name in TARGETS):
+            value = ctx.params[argument.name or ""]
+            targets = [value] if isinstance(value, str) else list(value or ())
+            files = [target for target in targets if target.endswith(".toml")]
+            if files and self._lacks_file(words):
+                left = ["TARGET"] if argument.required and len(files) == len(targets) else []
+                _refuse([*_verb(ctx), *left], words, files[0])
 
     def _lacks_file(self, words: Sequence[str]) -> bool:
         """Return whether the verb takes a configuration file that the words do not name."""
@@ -50,6 +65,11 @@ def watch_for(app: "typer.Typer") -> None:
 
 def _is_path(word: str) -> bool:
     return word.endswith(".toml") or Path(word).is_file()
+
+
+def _verb(ctx: "Context") -> list[str]:
+    """Return the words of the verb, without the program's name."""
+    return ctx.command_path.removeprefix(ctx.find_root().command_path).split()
 
 
 def _refuse(verb: Sequence[str], words: Sequence[str], path: str) -> None:
