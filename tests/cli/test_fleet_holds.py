@@ -8,6 +8,7 @@ import pytest
 
 from agent.act.orders import operator_orders
 from agent.cli.watch import fleet
+from agent.decide.operators import hold_words
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.expiring_record import ExpiringRecord
@@ -42,7 +43,7 @@ def test_a_cooldown_says_what_it_forbids_until_when_why_and_what_ends_it(
     kept = Cooldown(kind, key, LATER, "a test")
     until = f"{LATER:%Y-%m-%dT%H:%M:%S}Z"
     line = fleet.kept_back(row(kept), NOW.isoformat())
-    assert line == f"cooldown until {until}: {meaning}, after a test; {fleet._way_out(str(kept))}"
+    assert line == f"cooldown until {until}: {meaning}, after a test; {hold_words.way_out(str(kept))}"
     (command,) = line.split("`")[1::2]
     assert shlex.split(command) == ["gpubid", "unlock", str(kept)]
 

@@ -372,5 +372,6 @@ async def test_the_page_lists_as_a_cooldown_only_what_holds_something_back(tmp_p
         _, text = await page.get("/")
     shown = text[text.index("Cooldowns, locks, holds") :]
     assert "has just rented" in shown
+    assert f"no rent for slot {slot}" in shown
     for rest in hidden:
         assert str(rest) not in shown

@@ -40,7 +40,7 @@ async def test_empty_slots_with_one_reason_share_a_row(tmp_path: Path) -> None:
     assert "sweep/2 and 57 more" in plan
     assert plan.count("<tr>") == 4
     holds = text[text.index("<h2>Cooldowns") :]
-    assert "done:slot:sweep/10 and 2 more" in holds
+    assert "done of slot sweep/10 and 2 more" in holds
     assert "a person lifts it" in holds
     assert "3/60 done, 2 live, 1 held" in text
 

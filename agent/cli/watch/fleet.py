@@ -1,6 +1,5 @@
 """`gpubid fleet`: slots, leases, spend and doubts from the ledger."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,11 +7,7 @@ import typer
 
 from agent.cli.shared import ledger_questions, session, side_by_side
 from agent.cli.watch import fleet_watch
-from agent.domain.record import tally
-from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.hold import DISKS, Target, TargetKind, Word
-from agent.domain.record.tally import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,27 +21,6 @@ if TYPE_CHECKING:
 
 MOST_YEARS = 5
 """A cooldown longer than this has no end of its own."""
-HOLDS = frozenset({*Word, TargetKind.FLEET})
-"""The scopes of holds."""
-_COOLDOWNS = {
-    CooldownKind.OFFER: "no rent of offer {}",
-    CooldownKind.HOST: "no rent on host {}",
-    CooldownKind.OWNER: "no rent on hosts of owner {}",
-    CooldownKind.MARKET: "no rent on market {}",
-    CooldownKind.SLOT: "no rent for slot {}",
-    CooldownKind.COOL_OFF: "no other move of slot {}",
-    CooldownKind.FULL: "no start of lease {}",
-    CooldownKind.STORM: "no interruptible rent of {}",
-    CooldownKind.STARTS: "no rent of {}",
-    CooldownKind.REJECTED: "no rent on market {}",
-}
-"""What each cooldown forbids, by its key."""
-_COUNTS = {
-    Counted.MOVED: "the move of slot {}",
-    Counted.UNDERBID: "bids refused as too low for offer {}",
-    Counted.UNTAKEN: "refused orders on lease {}",
-}
-"""What each count that is shown counts, by its subject."""
 
 
 def fleet(
@@ -180,36 +154,11 @@ def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
 
 def kept_back(row: "Mapping[str, Any]", now: str) -> str:
     """Return a hold, a cooldown or a count as a line: its end, its meaning, its cause, and the command that ends it."""
-    scope, _, key = row["what"].partition(":")
-    kind = "hold" if scope in HOLDS else "cooldown" if scope in _COOLDOWNS else "count"
-    meaning = _meaning(scope, key)
-    return f"{kind} {_span(row['until'], now)}: {meaning}, after {row['after']}; {_way_out(row['what'])}"
+    from agent.decide.operators import hold_words
 
-
-def _meaning(scope: str, key: str) -> str:
-    """Return what a hold or a cooldown forbids, or what a count counts."""
-    if scope in HOLDS:
-        fleet_wide = "kill that keeps disks" if key == DISKS.name else "kill of everything"
-        return fleet_wide if scope == TargetKind.FLEET else f"{scope} of {key.replace(':', ' ', 1)}"
-    if scope in _COUNTS:
-        return _COUNTS[Counted(scope)].format(tally.parts_of(Counted(scope), key)[0])
-    if scope in {CooldownKind.STORM, CooldownKind.STARTS}:
-        market, _, model = key.partition("/")
-        key = f"{model} on market {market}"
-    # A daemon of a newer version may keep more kinds.
-    return _COOLDOWNS[CooldownKind(scope)].format(key) if scope in _COOLDOWNS else f"{scope} of {key}"
-
-
-def _way_out(what: str) -> str:
-    """Return a clause with the command that ends a hold, or that ends a cooldown or a count before its time."""
-    from agent.decide.operators import operator_holds
-
-    scope, _, rest = what.partition(":")
-    if scope not in HOLDS:
-        return f"`gpubid unlock {shlex.quote(what)}` ends it sooner"
-    target = Target.parse(what) if scope == TargetKind.FLEET else Target.parse(rest)
-    word = Word.KILL if scope == TargetKind.FLEET else Word(scope)
-    return "" if target is None else f"`{operator_holds.way_out(word, target)}` ends it"
+    what = row["what"]
+    spoken = f"{hold_words.kind(what)} {_span(row['until'], now)}: {hold_words.meaning(what)}"
+    return f"{spoken}, after {row['after']}; {hold_words.way_out(what)}"
 
 
 def _span(until: str, now: str) -> str:

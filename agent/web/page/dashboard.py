@@ -10,6 +10,7 @@ from typing import Any
 from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
+from agent.decide.operators import hold_words
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
@@ -160,7 +161,7 @@ def _holding_back(known: Recollection, now: datetime) -> Iterator[ExpiringRecord
 def _held_back(records: Sequence[ExpiringRecord]) -> dict[str, Any]:
     first, count = records[0], len(records)
     return {
-        "what": shared_lines.named(first, count),
+        "what": shared_lines.named(hold_words.meaning(str(first)), count),
         "target": str(first) if count == 1 else "",
         "until": first.until,
         "after": first.ground,
