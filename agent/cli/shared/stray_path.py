@@ -40,7 +40,8 @@ class Verb(TyperCommand):
 
     def _check_targets(self, ctx: "Context", words: Sequence[str]) -> None:
         """Refuse a target that is a `.toml` file. A required target without another value is left to write."""
-        for argument in (each for each in self.params if each.name in TARGETS):
+        arguments = (each for each in self.params if each.param_type_name == "argument")
+        for argument in (each for each in arguments if each.name in TARGETS):
             value = ctx.params[argument.name or ""]
             targets = [value] if isinstance(value, str) else list(value or ())
             files = [target for target in targets if target.endswith(".toml")]
