@@ -109,6 +109,22 @@ async def test_surfaces_that_never_agreed_prove_nothing(clock: SteppedClock) -> 
     assert (found.gpu_rate, found.unread) == (money.per_hour("1.32"), frozenset())
 
 
+@pytest.mark.parametrize(
+    ("changed", "told", "is_shown_twice"),
+    [
+        ({}, {}, True),
+        ({}, {"costPerHr": 1.325}, True),
+        ({}, {"costPerHr": 0.66}, False),
+        ({}, {"costPerHr": None}, False),
+        ({"status": "EXITED", "cost": 0.0}, {"desiredStatus": "EXITED"}, False),
+    ],
+)
+async def test_a_rate_is_shown_twice_only_if_both_surfaces_show_it_of_a_pod_that_costs_something(
+    clock: SteppedClock, changed: dict[str, Any], told: dict[str, Any], *, is_shown_twice: bool
+) -> None:
+    assert (await seen(clock, (row(**changed), RUNS | told))).is_rate_shown_twice is is_shown_twice
+
+
 async def test_a_bid_that_one_surface_alone_changes_stays_the_known_one(clock: SteppedClock) -> None:
     bid = RUNS | {"podType": "INTERRUPTABLE"}
     here = await seen(clock, (row(), bid), (row(cost=1320.0), bid))

@@ -20,6 +20,8 @@ Invariants:
    is doubted, and believed it counts at the limit: no winner pays more than that. What is not metered yet counts by
    the periods of the bill, where it was read. A rise that the bill dates is owed since then, for what was metered.
 8. Where an instance keeps its price, a fall is never believed once a listing has shown the agreed rate.
+9. On demand, the agreed rate of a rent is its offer's ask, which may be wrong. A lower rate that every listing showed
+   since the readback, on both surfaces of a market that has two, needs the listings and the look by id alone.
 """
 
 import dataclasses
@@ -35,6 +37,7 @@ from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile import readback
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
@@ -320,7 +323,16 @@ def _is_listed_enough(fleet: Fleet, lease: Lease, row: Instance) -> bool:
     if not _is_still_doubted(lease, row.gpu_rate) or _is_kept(fleet, lease, row.gpu_rate):
         return False
     is_quick = lease.agreed < _believed_rate(lease, (row,)) <= lease.agreed.scaled(QUICK_RISE)
-    return is_quick or fleet.now - lease.doubted_since >= PATIENCE
+    return is_quick or _is_below_ask(lease, row) or fleet.now - lease.doubted_since >= PATIENCE
+
+
+def _is_below_ask(lease: Lease, row: Instance) -> bool:
+    """Return whether two surfaces show a rent on demand below its offer's ask, as since the readback."""
+    is_ordered = lease.tenure is Tenure.ON_DEMAND and bool(lease.intent_id) and row.is_rate_shown_twice
+    if not is_ordered or not _is_fall(lease, row.gpu_rate):
+        return False
+    shown_at, since = lease.read_back_at, lease.doubted_since
+    return shown_at is not None and since is not None and since - shown_at <= FIRST_LOOK
 
 
 def _is_kept(fleet: Fleet, lease: Lease, rate: UsdPerHour) -> bool:

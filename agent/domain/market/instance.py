@@ -123,6 +123,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """When it ends, in UTC, if the market has said that it interrupts it."""
     price_since: datetime | None = None
     """Since when, in UTC, it pays `gpu_rate` by the market's own bill; None if no bill says so."""
+    is_rate_shown_twice: bool = False
+    """Whether a second surface of the market, which other programs of it answer, shows the same `gpu_rate`."""
     bill: PaidBill | None = None
     """What it paid by the market's own bill, if the market has one by period and it was read."""
 

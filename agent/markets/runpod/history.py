@@ -26,6 +26,8 @@ query account {
 }"""
 _INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
 _MOST = 100_000.0
+SAME_RATE = 0.01
+"""Share by which the same rate may differ on two surfaces. Assumed."""
 _DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d{4} \d{2}:\d{2}:\d{2}) GMT([+-]\d{4})")
 _KINDS = (
     # The first phrase with which the text begins, in any case.
@@ -102,7 +104,7 @@ def added(row: Instance, pod: Pod | None, *, has_run: bool) -> Instance:
     """Return an instance of the listing with GraphQL's additions."""
     if pod is None:
         return row
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {"is_rate_shown_twice": _shows_rate_of(pod, row)}
     if pod.is_interruptible:
         changes["tenure"] = Tenure.INTERRUPTIBLE
         changes["gpu_rate"] = pod.rate or row.gpu_rate
@@ -113,6 +115,13 @@ def added(row: Instance, pod: Pod | None, *, has_run: bool) -> Instance:
             # A bad image ends like this, minutes after a rent that never reported anything.
             changes |= {"state": InstanceState.FAILED, "has_trouble": True}
     return msgspec.structs.replace(row, **changes)
+
+
+def _shows_rate_of(pod: Pod, row: Instance) -> bool:
+    """Return whether GraphQL shows the same rate as the listing; a pod without a cost has its catalogue's rate."""
+    if pod.rate is None or not row.may_bill_gpu or "gpu_rate" in row.unread:
+        return False
+    return abs(pod.rate.micros - row.gpu_rate.micros) <= SAME_RATE * row.gpu_rate.micros
 
 
 def event(market: str, row: Instance, pod: Pod) -> MarketEvent | None:

@@ -24,8 +24,7 @@ LONG_SECONDS = 7200.0
 that showed the agreed cost."""
 MOST_RISE = 3.0
 """A cost may rise by this factor on one surface alone."""
-TOLERANCE = 0.01
-"""Share by which the same figure may differ on two surfaces. Assumed."""
+TOLERANCE = history.SAME_RATE
 _RUNNING = "RUNNING"
 _NO_STATUS = ""
 
