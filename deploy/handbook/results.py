@@ -34,11 +34,12 @@ INTRODUCTION = """\
 <!-- Written by deploy/handbook/results.py (`make handbook`) from deploy/handbook/measured: change no figure here. -->
 
 Each table is what its command printed, with the date and the commit of the program. The data are recorded availability
-of clouds, or rehearsed markets where the bench says so. No record has bids. [The lab](lab.md) explains the problems,
-the rules and the figures. A row with `*` was fitted on these very data, and proves nothing, unless the bench says
-what else its `*` means. "Of the gap" is the share of the difference between the baseline and the optimum that a row
-saves. One number of `deadline`, how much waiting with little slack must save, was chosen on windows of all five records
-([decision 61](decisions/061-short-slack.md)): these rows do not prove its gain.
+of clouds, or rehearsed markets where the bench says so. No record has bids. [The lab](lab.md) explains the figures,
+and [Problems of the lab](lab-problems.md) the problems and the rules. A row with `*` was fitted on these very data,
+and proves nothing, unless the bench says what else its `*` means. "Of the gap" is the share of the difference between
+the baseline and the optimum that a row saves. One number of `deadline`, how much waiting with little slack must save,
+was chosen on windows of all five records ([decision 61](decisions/061-short-slack.md)): these rows do not prove its
+gain.
 
 `make measure BENCH=NAME` runs a bench again, with `GPUBID_TRACES` set to the folder of the records.
 """

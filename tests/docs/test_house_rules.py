@@ -110,7 +110,7 @@ def test_folders_of_one_machine_and_registries_stay_out() -> None:
     # A folder of one machine, a checkout in a temporary folder, and files beside the project. A page may link to
     # the page beside it.
     folders = r"(?<![\w.])/(?:home|Users|work\w*|tmp/\w+/\w+)/"
-    folders += r"|(?<![\w/])\.\./(?!deploy/schema/|[\w-]+\.md\))\w+(?![\w ])"
+    folders += r"|(?<![\w/])\.\./(?!deploy/schema/|[\w-]+\.md(?:#[\w-]+)?\))\w+(?![\w ])"
     words = re.compile(folders + r"|pypi\.org|pythonhosted|registry\.npmjs")
     tracked = [*FILES, *ROOT.glob("*.toml"), *ROOT.glob("*.md"), ROOT / "Makefile", ROOT / "requirements.lock"]
     tracked += [*ROOT.glob("strategies/*.toml"), *ROOT.glob("tests/**/*.sql"), *ROOT.glob("deploy/**/*.md")]

@@ -73,6 +73,7 @@ EXCUSES = (
     Excuse("agent/cli/lab/", "ticks?", "a step of a trace"),
     Excuse("agent/lab/", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/lab.md", "ticks?", "a step of a trace"),
+    Excuse("deploy/handbook/pages/lab-problems.md", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/recorded-time.md", "ticks?", "a step of a trace"),
     Excuse("deploy/json-output.md", "ticks?", "a step of a trace, in the output of the lab's verbs"),
     Excuse("agent/config/workload_tables/guard_table.py", r"destroy\w*", "destroy is a key of the guard's table"),
