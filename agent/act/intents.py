@@ -37,6 +37,8 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
             price=decision.bid,
             rate=decision.rate,
             disk_gb=work.disk_gb if work else 0.0,
+            gpu=offer.gpu,
+            gpus=offer.gpus,
             guard_run=None if run is None else run.run,
             guard_terms=None if run is None else kept_terms.text(work),
         )

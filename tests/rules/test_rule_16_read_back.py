@@ -90,3 +90,23 @@ async def test_what_was_listed_as_ordered_may_cost_more_later(tmp_path: Path, *,
         assert world.lease().gpu_rate > held.gpu_rate.scaled(1.5)
         assert contract.ended is None
         assert -0.01 <= await world.spend() - world.market.charged_total() <= 0.02
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["answered", "found by its label"])
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [("num_gpus", 4, "it has 4 GPUs instead of 1"), ("gpu_name", "GTX 1080", "it has GTX 1080 instead of RTX 4090")],
+)
+async def test_an_instance_with_other_gpus_than_ordered_is_released_at_once(
+    tmp_path: Path, field: str, value: object, said: str, *, is_lost: bool
+) -> None:
+    async with rehearsed(tmp_path) as world:
+        if is_lost:
+            world.weather("reset", when="after", route="PUT /asks", seconds=1)
+        await world.cycle()
+        contract = world.contract()
+        world.weather("field_lie", field=field, value=value, route="GET /instances")
+        await world.cycle()
+        assert contract.ended is not None
+        (lease,) = await world.past_leases()
+        assert lease.end_reason == f"mismatch: {said}"

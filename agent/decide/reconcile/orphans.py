@@ -367,6 +367,7 @@ def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str
 def _as_asked(lease: Lease, intent: Intent) -> Lease:
     asked = readback.of_intent(intent)
     host_id, disk_gb = asked.host_id or lease.host_id, asked.disk_gb or lease.disk_gb
+    lease = msgspec.structs.replace(lease, gpu=asked.gpu or lease.gpu, gpus=asked.gpus or lease.gpus)
     return msgspec.structs.replace(lease, tenure=asked.tenure or lease.tenure, host_id=host_id, disk_gb=disk_gb)
 
 

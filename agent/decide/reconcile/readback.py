@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from agent.decide.reconcile import unread_rows
 from agent.domain import money
-from agent.domain.market import host
+from agent.domain.market import gpu_identity, host
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -33,6 +34,7 @@ class Asked:
     disk_gb: float
     network_volume: str = ""
     gpus: int = 0
+    gpu: GpuModel | None = None
 
 
 def of_lease(lease: Lease, work: Workload | None = None) -> Asked:
@@ -43,12 +45,12 @@ def of_lease(lease: Lease, work: Workload | None = None) -> Asked:
     # A lease whose price was unreadable was opened at zero.
     volume = "" if work is None else work.requirements.network_volume
     price = lease.bid if lease.bid.micros else None
-    return Asked(lease.tenure, lease.host_id, price, lease.disk_gb, volume, lease.gpus)
+    return Asked(lease.tenure, lease.host_id, price, lease.disk_gb, volume, lease.gpus, lease.gpu)
 
 
 def of_intent(intent: Intent) -> Asked:
     """Return the terms of a rent's intent, which has a bid but no ask."""
-    return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb)
+    return Asked(intent.tenure, intent.host_id, intent.price, intent.disk_gb, gpus=intent.gpus or 0, gpu=intent.gpu)
 
 
 def is_readable(row: Instance) -> bool:
@@ -64,6 +66,8 @@ def difference(asked: Asked, row: Instance) -> str:
         return f"it is on host {row.host_id} instead of {asked.host_id}"
     if asked.gpus and row.gpus != asked.gpus:
         return f"it has {row.gpus} GPUs instead of {asked.gpus}"
+    if asked.gpu and row.gpu and not gpu_identity.may_be_same(asked.gpu, row.gpu):
+        return f"it has {row.gpu} instead of {asked.gpu}"
     price = row.gpu_rate if row.limit is None else row.limit
     if asked.price is not None and price > asked.price + PRICE_STEP:
         return f"{'it costs' if row.limit is None else 'its limit is'} {price} instead of {asked.price}"

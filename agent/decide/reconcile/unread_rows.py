@@ -43,5 +43,5 @@ def _filled(view: MarketView, row: Instance, lease: Lease | None, intents: Mappi
 def _asked(intent: Intent, row: Instance) -> dict[str, Any]:
     rate = intent.price or money.UsdPerHour(max(0, (intent.rate - row.disk_rate).micros))
     asked = {"gpu_rate": rate, "host_id": intent.host_id, "disk_gb": intent.disk_gb, "tenure": intent.tenure}
-    asked[LIMIT] = intent.price
+    asked |= {LIMIT: intent.price, "gpus": intent.gpus}
     return {name: value for name, value in asked.items() if value}

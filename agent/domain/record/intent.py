@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -105,6 +106,10 @@ class Intent:
     """The slot's run that the guard of a rent is started for."""
     guard_terms: str | None = None
     """The terms that this guard gets, as JSON (`kept_terms.py` of the domain)."""
+    gpu: GpuModel | None = None
+    """The model of the GPUs of a rent; None in a record of an older program."""
+    gpus: int | None = None
+    """How many GPUs a rent ordered; None as above."""
 
     @property
     def host(self) -> HostKey:

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0126"
+REVISION = "0127"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -118,6 +118,7 @@ intents = columns.table(
     columns.maybe_times("sent_at", "doubted_at", "resolved_at"),
     columns.text("outcome"),
     [sa.Column("guard_run", sa.Integer), sa.Column("guard_terms", sa.Text)],
+    [sa.Column("gpu", sa.Text), sa.Column("gpus", sa.Integer)],
     [sa.CheckConstraint(f"({_IS_OPEN}) = (resolved_at IS NULL)", name="resolved")],
 )
 columns.partial_index(

@@ -13,6 +13,7 @@ from agent.decide.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.reconcile import orphans
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
+from agent.domain.market import gpu
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentState
@@ -231,6 +232,14 @@ def test_a_rent_found_late_is_held_to_what_was_asked_once_two_answers_agree(agai
         assert fact.lease.end_reason.startswith("mismatch: it is on host h7")
     else:
         assert (fact.lease.has_failed, fact.lease.end_reason, fact.lease.host_id) == (False, "", "h9")
+
+
+def test_a_rent_that_one_answer_shows_with_other_gpus_keeps_the_ordered_ones_and_is_read_back_again() -> None:
+    """A wrong count that the lease took over would be what every later listing agrees with."""
+    intent = builders.intent(7, gpu=builders.RTX_4090, gpus=1)
+    row = msgspec.structs.replace(ROW, gpus=4, gpu=gpu.model("A40"))
+    made = orphans.lease_of(world(rows=(row,)), row, builders.slot(), intent)
+    assert (made.gpu, made.gpus, made.read_back_at, made.has_failed) == (builders.RTX_4090, 1, None, False)
 
 
 DEAR = msgspec.structs.replace(ROW, gpu_rate=builders.per_hour("500"))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent.decide.reconcile import readback
+from agent.domain.market import gpu
 from agent.domain.market.tenure import Tenure
 from tests.support import builders
 
@@ -18,6 +19,7 @@ ASKED = readback.of_lease(builders.lease())
         ({"host_id": "h9"}, "it is on host h9"),
         ({"gpu_rate": builders.per_hour("0.2202")}, "it costs $0.2202/h"),
         ({"gpus": 2}, "it has 2 GPUs instead of 1"),
+        ({"gpu": gpu.model("GTX 1080")}, "it has GTX 1080 instead of RTX 4090"),
         ({"disk_gb": 40.0}, "its disk has 40 GB"),
         ({"disk_gb": 10.0}, "its disk has 10 GB"),
     ],
@@ -29,7 +31,14 @@ def test_what_differs_is_said(changes: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"gpu_rate": builders.per_hour("0.2201")}, {"gpu_rate": builders.per_hour("0.10")}, {"disk_gb": 20.5}],
+    [
+        {},
+        {"gpu_rate": builders.per_hour("0.2201")},
+        {"gpu_rate": builders.per_hour("0.10")},
+        {"disk_gb": 20.5},
+        {"gpu": gpu.model("RTX 4090 24GB")},
+        {"gpu": gpu.model("")},
+    ],
     ids=str,
 )
 def test_cheaper_and_rounded_is_no_difference(changes: dict[str, Any]) -> None:
@@ -57,8 +66,10 @@ def test_what_an_intent_does_not_know_is_not_compared() -> None:
     vague = readback.of_intent(builders.intent(tenure=None, host_id="", price=None, disk_gb=0.0))
     row = builders.instance(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour(9), disk_gb=999.0)
     assert readback.difference(vague, row) == ""
-    exact = readback.of_intent(builders.intent(disk_gb=20.0))
+    exact = readback.of_intent(builders.intent(disk_gb=20.0, gpu=builders.RTX_4090, gpus=1))
     assert readback.difference(exact, builders.instance()) == ""
     assert readback.difference(exact, builders.instance(tenure=Tenure.ON_DEMAND)) != ""
     assert readback.difference(exact, builders.instance(gpu_rate=builders.per_hour("0.40"))).startswith("it costs $0.4")
     assert readback.difference(exact, builders.instance(disk_gb=200.0)).startswith("its disk has 200 GB")
+    assert readback.difference(exact, builders.instance(gpus=2)) == "it has 2 GPUs instead of 1"
+    assert readback.difference(exact, builders.instance(gpu=gpu.model("A40"))) == "it has A40 instead of RTX 4090"
