@@ -253,6 +253,31 @@ async def test_pending_rises_are_read_beside_the_inbox(clock: SteppedClock) -> N
         assert wire.seen[-1].path == "/api/v0/instances/pending-price-increases/"
 
 
+@pytest.mark.parametrize(
+    ("answer", "status", "known"),
+    [
+        ({"success": False, "error": "busy", "msg": "closed for a moment"}, 200, 1),
+        ({"success": True, "notifications": []}, 200, 1),
+        ({"success": True, "pending_price_increases": None}, 200, 1),
+        ({"success": False, "error": "not_found"}, 404, 1),
+        ({"success": True, "pending_price_increases": []}, 200, 0),
+    ],
+    ids=["refused", "no list", "null", "no route once", "none"],
+)
+async def test_pending_rises_that_cannot_be_read_are_not_taken_for_none(
+    clock: SteppedClock, answer: dict[str, Any], status: int, known: int
+) -> None:
+    rise = {"pending_price_increase_id": 7, "contract_id": 52000002, "new_gpu_costpersec": 0.0001}
+
+    def told(later: Says) -> Answers:
+        return lambda seen: Says({"success": True, "notifications": []}) if "inbox" in seen.path else later
+
+    async with vast_saying(told(Says({"success": True, "pending_price_increases": [rise]})), clock) as (vast, wire):
+        assert len(await vast.events(DAY)) == 1
+        wire.answers = told(Says(answer, status))
+        assert len(await vast.events(DAY)) == known
+
+
 async def test_an_inbox_that_refuses_the_key_is_still_there(clock: SteppedClock) -> None:
     says = Says({"success": False, "error": "auth_error", "msg": "Invalid user key"}, 404)
     async with vast_saying(says, clock) as (vast, _):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
+import structlog
 
 from agent import clock as clocks
 from agent.domain.market.instance import Instance
@@ -46,6 +47,9 @@ MOST_LOG_BYTES = 2**20
 MOST_LINE = 2000
 
 
+log = structlog.get_logger("gpubid.vast")
+
+
 class _Where(msgspec.Struct):
     result_url: str
 
@@ -68,6 +72,7 @@ class VastMarket:
         self._loads = states.Loads()
         self._inbox_route = optional_route.OptionalRoute(clock)
         self._rises_route = optional_route.OptionalRoute(clock)
+        self._pending_rises: Sequence[MarketEvent] = ()
 
     @property
     def rows_today(self) -> int:
@@ -170,7 +175,8 @@ class VastMarket:
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
         """Return the inbox about our instances and all pending price rises, however old they are.
 
-        The inbox is undocumented and may be gone; so may the list of rises.
+        The inbox is undocumented and may be gone; so may the list of rises. While the list cannot be read, the rises of
+        its last answer are still pending.
 
         Raises:
             Unreachable: the inbox was not found, and it is too early to believe that the market has none.
@@ -195,9 +201,13 @@ class VastMarket:
         raw = await self._client.pending_rises()
         if raw is None:
             self._rises_route.missed()
-            return ()
+            return self._pending_rises
         self._rises_route.answered()
-        return rises.rises(raw, self._clock.now())
+        try:
+            self._pending_rises = rises.rises(raw, self._clock.now())
+        except market_errors.Malformed as error:
+            log.warning("rises.unread", market=self.name, code=error.code, reason=str(error)[:200])
+        return self._pending_rises
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the last lines that the container printed; the market first writes them to a file."""

@@ -12,6 +12,7 @@ import msgspec
 from agent.domain import money
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.markets import market_errors, text
+from agent.markets.vast import refusals
 
 MARKET = "vast"
 _MOST = 100_000.0
@@ -27,6 +28,7 @@ class _Row(msgspec.Struct):
 
 
 class _Envelope(msgspec.Struct):
+    success: bool | None = None
     pending_price_increases: list[msgspec.Raw] | None = None
 
 
@@ -38,12 +40,16 @@ def rises(raw: bytes, now: datetime) -> Sequence[MarketEvent]:
     """Return the pending rises in the order of their ids; an unreadable row is skipped.
 
     Raises:
-        Malformed: the body is no such list.
+        Malformed: the body is no such list, or the market refused the question with status 200: nothing is known.
     """
     try:
-        rows = _ENVELOPE.decode(raw).pending_price_increases or []
+        answered = _ENVELOPE.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise market_errors.Malformed(f"The pending rises are no list of vast's: {text.clean(str(error))}") from None
+    refusals.check_success(answered.success, "the pending rises")
+    rows = answered.pending_price_increases
+    if rows is None:
+        raise market_errors.Malformed("vast answered the pending rises without their list; it is not taken for none.")
     return sorted(_readable(rows, now), key=lambda event: event.event_id)
 
 
