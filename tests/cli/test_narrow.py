@@ -214,6 +214,64 @@ def test_rows_of_a_wide_table_are_columns_on_a_narrow_terminal(
     assert capsys.readouterr().out.splitlines()[0].split()[0:2] == ["day", "spent"]
 
 
+TEXT = "the inbox of the market says outbid: floor $0.54"
+EVENTS = (
+    ("07-27 13:19", "train/0", "interrupted", "displaced", "$0.1947/h", TEXT),
+    ("07-27 13:20", "train/0", "released", "", "", "moved"),
+)
+LINED = {
+    56: [
+        "at           slot     what         price",
+        "  cause; why",
+        "07-27 13:19  train/0  interrupted  $0.1947/h",
+        "  cause displaced; the inbox of the market says outbid:",
+        "  floor $0.54",
+        "07-27 13:20  train/0  released",
+        "  moved",
+    ],
+    80: [
+        "at           slot     what         cause      price",
+        "  why",
+        "07-27 13:19  train/0  interrupted  displaced  $0.1947/h",
+        "  the inbox of the market says outbid: floor $0.54",
+        "07-27 13:20  train/0  released",
+        "  moved",
+    ],
+}
+
+
+@pytest.mark.parametrize("width", LINED)
+def test_a_row_with_a_long_text_has_two_lines_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    rows = session.table("at", "slot", "what", "cause", "price", "why", folded="why")
+    for event in EVENTS:
+        session.add(rows, *event)
+    monkeypatch.setenv("COLUMNS", str(width))
+    side_by_side.show_two_lined(rows, ("why", "cause"))
+    assert capsys.readouterr().out.splitlines() == LINED[width]
+    monkeypatch.setenv("COLUMNS", "120")
+    side_by_side.show_two_lined(rows, ("why", "cause"))
+    assert len(capsys.readouterr().out.splitlines()) == len(EVENTS) + 1, "a wide terminal has one line a row"
+
+
+def test_the_name_of_a_pool_is_above_its_figures_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    counts = {"hours": [1234.0], "ends": [321.0]}
+    row = POOL | {"pool": "RTX 4090 x1 up to $0.4500/h #4db562", "looks": 482, "turns_per_hour": 0.1}
+    learned._show_pools([row | {"there": counts, "away": counts, "loss_factor": 0.67, "return_factor": 3.07}] * 2)
+    lines = capsys.readouterr().out.splitlines()
+    named = "RTX 4090 x1 up to $0.4500/h #4db562; since 11-20 12:00 or before"
+    figures = "  there     482     0.100    0.260 (1234 h)  0.260 (1234 h)  0.67      3.07"
+    head = ["pool; since", "  capacity  looked  turns/h  lost/h seen     back/h seen     x losses  x returns"]
+    assert lines == [*head, named, figures, named, figures]
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("width", [WIDTH, 80, 140])
 def test_a_rehearsal_cuts_nothing_of_its_bill_and_its_timeline(width: int) -> None:
     spend = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.ordering import order_sending
-from agent.cli.shared import exits, ledger_questions, session
+from agent.cli.shared import exits, ledger_questions, session, side_by_side
 from agent.domain.work.order import Order
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _show(market: dict[str, Any]) -> None:
 
 def _show_pools(pools: list[dict[str, Any]]) -> None:
     table = session.table(
-        "pool", "capacity", "since", "looked", "turns/h now", "lost/h seen", "back/h seen", "x losses", "x returns"
+        "pool", "capacity", "since", "looked", "turns/h", "lost/h seen", "back/h seen", "x losses", "x returns"
     )
     for row in pools:
         since = datetime.fromisoformat(row["since"])
@@ -113,7 +113,7 @@ def _show_pools(pools: list[dict[str, Any]]) -> None:
             f"{row['turns_per_hour']:.3f}", _rate(row["there"]), _rate(row["away"]),
             f"{row['loss_factor']:.2f}", f"{row['return_factor']:.2f}",
         )  # fmt: skip
-    session.show(table)
+    side_by_side.show_two_lined(table, ("pool", "since", "looked", "x returns", "x losses"))
 
 
 def _show_speeds(speeds: list[dict[str, Any]]) -> None:
@@ -128,7 +128,7 @@ def _show_speeds(speeds: list[dict[str, Any]]) -> None:
             table, row["host"], row["gpu"], f"{row['checks']}", *figures, _link(row), row["slowed_by"] or "",
             "" if share is None else f"{share:.0%}",
         )  # fmt: skip
-    session.show(table)
+    side_by_side.show_two_lined(table, ("slowed by", "PCIe", "checks", "disk MB/s"))
 
 
 def _link(row: dict[str, Any]) -> str:

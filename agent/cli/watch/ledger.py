@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent.cli.shared import completion, exits, instants, last_good, ledger_access, ledger_questions, session
+from agent.cli.shared import (
+    completion,
+    exits,
+    instants,
+    last_good,
+    ledger_access,
+    ledger_questions,
+    session,
+    side_by_side,
+)
 from agent.cli.watch import export, moved_ledger
 
 if TYPE_CHECKING:
@@ -70,7 +79,7 @@ def events(
         when = instants.shown(row["at"])
         why = row["evidence"] + announced(instants.told(row.get("notice_at"))) or row["reason"]
         session.add(table, when, slot, row["kind"], row["host_id"], row["cause"] or "", price, amount, why)
-    session.show(table)
+    side_by_side.show_two_lined(table, ("evidence or reason", "cause", "money", "price", "host"))
 
 
 @app.command()
