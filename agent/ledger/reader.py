@@ -25,7 +25,7 @@ from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
-from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger import fill_memory, moved_marks, single_facts, storage
 from agent.ledger.connection_thread import ConnectionThread, rows
 from agent.ledger.file import ledger_check, sidecar, table_export
 from agent.ledger.ledger_errors import LedgerError
@@ -278,6 +278,11 @@ class Reader:
     async def meta(self) -> dict[str, str]:
         """Return the fleet id and account ids: keys fleet_id and account/MARKET."""
         return await self._tables.run(fill_memory.meta)
+
+    async def rehearsed_until(self) -> dt.datetime | None:
+        """Return the end of the rehearsal that wrote this ledger; None if a daemon wrote it."""
+        end = (await self.meta()).get(single_facts.REHEARSED_UNTIL)
+        return None if end is None else dt.datetime.fromisoformat(end)
 
     async def recollection(self, now: dt.datetime) -> Recollection:
         """Return the daemon's memory at `now`, read from the file."""

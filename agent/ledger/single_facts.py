@@ -11,6 +11,8 @@ LOST_RUNS = "lost_runs"
 """The key of a mark that is never removed: earlier tables of this fleet were lost, so buckets may have runs that these
 tables do not have."""
 ABSENT_UNTIL = "absent_until"
+REHEARSED_UNTIL = "rehearsed_until"
+"""The key of the end of the rehearsal that wrote this ledger. Nothing bills after it."""
 HAND_DEMAND = "hand_demand:"
 """The prefix of a key that ends with a workload's name: the slots that a person wants, and until when."""
 SHORT_STARTS, ALERTED = "short_starts", "!"

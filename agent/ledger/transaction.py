@@ -330,6 +330,10 @@ class Transaction:
         else:
             self._write(_META_STORED, {"key": single_facts.ABSENT_UNTIL, "value": absence.until.isoformat()})
 
+    def keep_rehearsal_end(self, at: dt.datetime) -> None:
+        """Store the end of the rehearsal that wrote this ledger."""
+        self._write(_META_STORED, {"key": single_facts.REHEARSED_UNTIL, "value": at.isoformat()})
+
     def keep_hand_demand(self, demand: HandDemand) -> None:
         """Store a person's demand of a workload; one that is over already ends the one before."""
         self._news.hand_demands[demand.workload] = demand

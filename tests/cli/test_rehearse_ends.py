@@ -1,4 +1,4 @@
-"""A rehearsal that a signal ends leaves nothing in the folder of temporary files."""
+"""The end of a rehearsal: a kept ledger is metered up to it, and a signal leaves no temporary file."""
 
 import asyncio
 import os
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import LIVE, PATIENCE_SECONDS, until
+from tests.support.programs import LIVE, PATIENCE_SECONDS, gpubid, until
+
+START = "2026-07-27T0"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -28,3 +30,25 @@ async def test_a_signal_ends_it_and_leaves_no_folder(tmp_path: Path, number: sig
             program.kill()
             await program.wait()
     assert list(temporary.iterdir()) == []
+
+
+async def test_verbs_meter_a_kept_ledger_up_to_the_end_of_the_rehearsal(tmp_path: Path) -> None:
+    text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
+    (tmp_path / "agent.toml").write_text(text)
+    ran = await gpubid(tmp_path, "rehearse", "--climate", "calm", "--hours", "2", "--json", "--keep-ledger", "kept")
+    assert ran.code == 0, ran
+    spent = pytest.approx(ran.json["spend"], abs=1e-5)
+    fleet = await gpubid(tmp_path, "fleet", "--json")
+    assert fleet.json["now"].startswith(f"{START}2:00")
+    assert [row["state"] for row in fleet.json["leases"]] == ["running"]
+    assert fleet.json["spent_today_dollars"] == spent
+    (notice,) = fleet.json["notices"]
+    assert notice["sentence"] == "a rehearsal wrote this ledger, so this is its last state, and nothing bills"
+    status = await gpubid(tmp_path, "status", "--json")
+    assert status.json["spent_today_dollars"] == spent
+    assert all(row["used_dollars"] < row["cap_dollars"] for row in status.json["caps"])
+    for verb in ("spend", "savings"):
+        report = await gpubid(tmp_path, verb, "--json")
+        assert report.json["as_of"].startswith(f"{START}2:00"), report
+    learned = await gpubid(tmp_path, "strategy", "learned", "--json")
+    assert learned.json["now"].startswith(f"{START}2:00")

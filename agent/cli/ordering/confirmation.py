@@ -121,9 +121,8 @@ async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
     from agent.act.orders import order_preview
     from agent.act.orders.operator_orders import Grounds
     from agent.act.orders.order_error import OrderError
-    from agent.clock import SystemClock
 
-    now = SystemClock().now()
+    now = await questions.present(reader)
     markets = tuple(market.name for market in config.markets)
     grounds = Grounds(config.workloads, markets, await reader.recollection(now), now)
     try:

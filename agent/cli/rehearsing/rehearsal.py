@@ -4,6 +4,7 @@ With real processes the clock runs at a multiple of the machine's, and a seed do
 The report has two independent sources: the ledger's own figures, and the simulator's truth.
 """
 
+import contextlib
 import random
 import tempfile
 from collections import Counter, defaultdict
@@ -28,6 +29,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.markets import labels, registered_markets
 from agent.outside import Outside
@@ -128,7 +130,16 @@ async def rehearse(
             tally = await _run(app, clock, simulator, scene)
             return await _report(app, simulator, tally, scene, wall.monotonic() - began)
         finally:
+            await _note_end(app)
             await app.close()
+
+
+async def _note_end(app: App) -> None:
+    """Record the end in the ledger, so that verbs that read it later meter its open leases no further."""
+    # A rehearsal that a broken ledger ended has already said so.
+    with contextlib.suppress(LedgerError):
+        async with app.ledger.transaction() as tx:
+            tx.keep_rehearsal_end(app.clock.now())
 
 
 def _stepped(scene: Scene) -> SteppedClock:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, session
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.reader import Reader
@@ -68,6 +70,13 @@ def daemon(config: "Config", route: str, query: daemon_socket.Query | None = Non
     if (first and daemon_socket.may_ask(config)) or not ledger_access.may_read(config):
         return asyncio.run(daemon_socket.get(config, route, query))
     return None
+
+
+async def present(reader: "Reader") -> "datetime":
+    """Return up to when open leases are metered: now, or the end of the rehearsal that wrote the ledger."""
+    from agent.clock import SystemClock
+
+    return await reader.rehearsed_until() or SystemClock().now()
 
 
 def ledger(config: "Config | DaemonPaths", question: "Callable[[Reader], Awaitable[T]]") -> T:

@@ -50,10 +50,9 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return the fleet's document from the ledger, without a daemon."""
-    from agent.clock import SystemClock
     from agent.web.reading import views
 
-    now = SystemClock().now()
+    now = await ledger_questions.present(reader)
     known, decided = await reader.recollection(now), await reader.decisions()
     notices = await last_notices(reader, known, now)
     return views.fleet(config.workloads, known, decided, now, notices, config.limits)
@@ -77,6 +76,8 @@ async def _without_daemon(reader: "Reader", known: "Recollection") -> "list[Noti
 
     bills = "; open leases go on billing" if known.leases else ""
     sentence = f"none runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
+    if await reader.rehearsed_until() is not None:
+        sentence = "a rehearsal wrote this ledger, so this is its last state, and nothing bills"
     ends = [event for event in await reader.events(None, None, None, [], 1) if event.kind == EventKind.DAEMON_REFUSED]
     refused = [Notice(event.market or "daemon", event.reason_code, event.reason) for event in ends]
     return [Notice("daemon", "not_running", sentence), *refused]

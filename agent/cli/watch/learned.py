@@ -61,10 +61,9 @@ def reset(
 
 
 async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
-    from agent.clock import SystemClock
     from agent.web.reading import learned_json as views
 
-    now, notices, checks = SystemClock().now(), await reader.notices(), await reader.host_checks()
+    now, notices, checks = await ledger_questions.present(reader), await reader.notices(), await reader.host_checks()
     return views.learned(await reader.hosts(), await reader.capacity(), now, notices, checks)
 
 

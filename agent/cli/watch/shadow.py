@@ -37,10 +37,9 @@ def shadows(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
 
 
 async def _answer(reader: "Reader", workload: str | None) -> dict[str, Any]:
-    from agent.clock import SystemClock
     from agent.web.reading import shadow_json
 
-    now = SystemClock().now()
+    now = await ledger_questions.present(reader)
     return await shadow_json.shown(reader, (await reader.recollection(now)).leases, now, workload)
 
 

@@ -85,13 +85,11 @@ def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, A
 
 
 async def _read(settings: "Config", reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
-    from agent.clock import SystemClock
     from agent.web.reading import spend_reports
 
     try:
-        return await spend_reports.answer(
-            reader, route, query, SystemClock().now(), spend_reports.units_of(settings.workloads)
-        )
+        now = await ledger_questions.present(reader)
+        return await spend_reports.answer(reader, route, query, now, spend_reports.units_of(settings.workloads))
     except spend_reports.ReportError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 

@@ -33,10 +33,9 @@ def shown(file: Path) -> dict[str, Any]:
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return the last state in the ledger, for the case that no daemon answers."""
     from agent.cli.watch import fleet
-    from agent.clock import SystemClock
     from agent.web.reading import status_json
 
-    now = SystemClock().now()
+    now = await ledger_questions.present(reader)
     known, decided = await reader.recollection(now), await reader.decisions()
     notices = await fleet.last_notices(reader, known, now)
     return status_json.shown(config.workloads, known, decided, now, notices, config.limits)
