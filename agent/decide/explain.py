@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from agent.decide.limits import credit_watch
-from agent.decide.moves import checkpointing, fallback_markets
+from agent.decide import market_sentences
+from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
 from agent.decide.pricing import (
     cooldowns,
@@ -23,22 +24,17 @@ from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.pricing.worth import value_frontier, work_value
 from agent.decide.strategy import Candidate, Pricing
-from agent.domain import span_text
 from agent.domain.fleet import Fleet
-from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
-from agent.domain.market.market_rules import Settlement
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import FREE, UsdPerHour
+from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, kind_of, slot_of
 from agent.domain.work.workload import Workload
 
 NEXT_BEST = 4
 FRONTIER = 64
 """The most candidates of each tenure to look at for the frontier."""
-
-_TENURES = {Tenure.INTERRUPTIBLE: "interruptible", Tenure.ON_DEMAND: "on demand"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,95 +82,77 @@ class Explanation:
     """Where its network volume is, and what that means, in a sentence; empty without one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The offers of a workload and all by which they are ranked, but for the ways to hold them."""
+
+    book: requirement_check.OrderedOffers
+    work: Workload
+    """With the measured figures of its checkpoints."""
+    judged: ranking.Judged
+    taken: requirement_check.Unavailable
+    rejected: refused_hosts.RefusedHosts
+    now: datetime
+    hazard: float
+
+    def of(self, pricing: Pricing) -> Iterator[Candidate]:
+        """Yield the candidates by these ways to hold them, best first."""
+        ranked = ranking.ranking(self.book, self.work, pricing, self.judged, self.taken, self.now, self.hazard)
+        return (each for each in ranked if (each.offer.host, each.offer.gpu) not in self.rejected)
+
+
 def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
-    """Return the grounds of `made` for one workload, from the same offers."""
+    """Return the grounds of the decisions of `planned` for one workload, from the same offers."""
     fleet = work_value.resolved(fleet)
     work = fleet.workload(work.name) or work
+    measured = measured_checkpoints.of(fleet, work)
+    reckoned = measured_checkpoints.believed(work, measured)
+    rank = _ranking(fleet, planned, work, reckoned)
+    ways = _both_ways(work, _limit_markets(fleet))
+    return Explanation(
+        workload=work.name,
+        decisions=tuple(decision for decision in planned.decisions if slot_of(decision).workload == work.name),
+        candidates=tuple(islice(_on_distinct_hosts(rank.of(ways)), 1 + NEXT_BEST)),
+        refused=_refused(rank.book, work, fleet, rank.taken, rank.rejected),
+        offers=len(rank.book.offers),
+        funnel=funnels.of(fleet, work, rank.taken),
+        relaxed=funnels.relaxed(fleet, work, rank.taken),
+        advised=tuple(_advised(fleet, planned, work, reckoned)),
+        measured=measured,
+        used=measured_checkpoints.used(reckoned, work),
+        speeds=_offered(rank.judged.speeds, rank.book.offers),
+        value=work.value_per_hour,
+        value_share=work.value_share,
+        frontier=_frontier(fleet, work, rank, ways),
+        notice=tuple(market_sentences.notices(fleet, work)),
+        arrears=tuple(market_sentences.arrears(fleet, work)),
+        not_sold=(*market_sentences.not_sold(fleet, work), *market_sentences.closed(fleet, work)),
+        network_volume=market_sentences.of_volume(work, rank.book.offers),
+    )
+
+
+def _ranking(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) -> _Ranking:
+    """Return the offers of a workload with their facts. A host that `planned` rents counts as free."""
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
     in_force = cooldowns.in_force(fleet)
-    taken = requirement_check.Unavailable(leased_hosts, in_force.cooling, in_force.refused_bids)
-    hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
-    hosts = host_record.pooled(fleet.hosts, fleet.now)
-    measured = measured_checkpoints.of(fleet, work)
-    reckoned = measured_checkpoints.believed(work, measured)
     speeds = measured_speed.speeds(fleet.host_checks.values())
-    judged = ranking.Judged(hosts, speeds)
-    ways = _both_ways(work, _limit_markets(fleet))
-    rejected = refused_hosts.of(fleet, work, book)
-
-    def rank(pricing: Pricing) -> Iterator[Candidate]:
-        found = ranking.ranking(book, reckoned, pricing, judged, taken, fleet.now, hazard)
-        return (each for each in found if (each.offer.host, each.offer.gpu) not in rejected)
-
-    ranked = rank(ways)
-    return Explanation(
-        workload=work.name,
-        decisions=tuple(decision for decision in planned.decisions if slot_of(decision).workload == work.name),
-        candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
-        refused=_refused(book, work, fleet, taken, rejected),
-        offers=len(book.offers),
-        funnel=funnels.of(fleet, work, taken),
-        relaxed=funnels.relaxed(fleet, work, taken),
-        advised=tuple(_advised(fleet, planned, work, reckoned)),
-        measured=measured,
-        used=measured_checkpoints.used(reckoned, work),
-        speeds=_offered(speeds, book.offers),
-        value=work.value_per_hour,
-        value_share=work.value_share,
-        frontier=value_frontier.of_candidates(
-            (each for way in _each_way(ways) for each in islice(rank(way), FRONTIER)),
-            work.value_per_hour,
-            work_value.fastest(fleet.typical, work),
-        ),
-        notice=tuple(
-            _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
-        ),
-        arrears=tuple(_arrears(fleet, work)),
-        not_sold=(*_not_sold(fleet, work), *_closed(fleet, work)),
-        network_volume=_of_volume(work, book.offers),
+    return _Ranking(
+        book,
+        reckoned,
+        ranking.Judged(host_record.pooled(fleet.hosts, fleet.now), speeds),
+        requirement_check.Unavailable(leased_hosts, in_force.cooling, in_force.refused_bids),
+        refused_hosts.of(fleet, work, book),
+        fleet.now,
+        host_record.market_hazard(fleet.hosts.values(), fleet.now),
     )
 
 
-def _of_volume(work: Workload, offers: Iterable[Offer]) -> str:
-    volume, rate = work.requirements.network_volume, work.network_volume_rate
-    if not volume:
-        return ""
-    places = sorted({offer.region for offer in offers if volume in offer.network_volumes})
-    where = f"is in {' and '.join(places)}" if places else "is where no offer is now, or does not exist"
-    priced = f"budgets count {rate} for it by your figure" if rate > FREE else "its own price is in no budget"
-    return (
-        f"network volume {volume} {where}; a move keeps its data, both instances write to it until the old one is "
-        f"released, and {priced}"
-    )
-
-
-def _arrears(fleet: Fleet, work: Workload) -> Iterator[str]:
-    for name in sorted(fleet.markets):
-        if work.may_use(name) and fleet.rules_of(name).settlement is Settlement.ARREARS:
-            yield credit_watch.IN_ARREARS.format(name)
-
-
-def _not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
-    for name in sorted(fleet.markets):
-        if work.may_use(name):
-            for tenure, why in fleet.markets[name].not_sold.items():
-                yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
-
-
-def _closed(fleet: Fleet, work: Workload) -> Iterator[str]:
-    opens_at, after = fallback_markets.opens_at(fleet, work), span_text.of(work.fallback.after)
-    when = "" if opens_at is None else f", which is at {opens_at:%H:%M} UTC"
-    for name in sorted(fallback_markets.closed(fleet, work)):
-        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after}{when}"
-
-
-def _notice(fleet: Fleet, market: str) -> str:
-    told = fleet.rules_of(market).notice
-    if not told:
-        return market_notice.of(market, fleet.guard_notices).sentence
-    return f"notice before a loss to {market}: the market tells it {span_text.of(told)} before"
+def _frontier(fleet: Fleet, work: Workload, rank: _Ranking, ways: Pricing) -> tuple[value_frontier.Step, ...]:
+    """Return useful hours against dollars a day, by the best candidates of each tenure."""
+    candidates = (each for way in _each_way(ways) for each in islice(rank.of(way), FRONTIER))
+    return value_frontier.of_candidates(candidates, work.value_per_hour, work_value.fastest(fleet.typical, work))
 
 
 def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tuple[HostKey, float], ...]:

@@ -42,7 +42,7 @@ from agent.decide.reconcile.guards import (
     unfinished_uploads,
 )
 from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown, own_pause
-from agent.decide.reconcile.pass_memory import Memory, Suspicion, TermDoubt
+from agent.decide.reconcile.pass_memory import ListingMarks, Memory, Suspicion, TermDoubt
 from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
 from agent.domain import money
@@ -81,6 +81,15 @@ class Reconciliation:
     to_look: frozenset[ownership.Place] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """The facts of the leases that a listing has, and by lease the suspicions and the doubted terms."""
+
+    facts: tuple[Fact, ...]
+    suspicions: dict[str, Suspicion]
+    term_doubts: dict[str, Mapping[str, TermDoubt]]
+
+
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     """Return the facts in the fresh listings of `fleet`."""
     owned = host_maintenance.announced(fleet, orphans.decided(fleet, ownership.settle(fleet, memory)))
@@ -94,7 +103,8 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, owned.undecided, result)
         else:
-            result = replace(result, memory=_unanswered(fleet, name, result.memory))
+            silent = {lease.lease_id for lease in fleet.leases if lease.market == name}
+            result = replace(result, memory=result.memory.unanswered(silent))
     alerts = (
         *idleness.alerts(fleet),
         *running_limits.alerts(fleet),
@@ -113,50 +123,58 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
 def _market(
     fleet: Fleet, view: MarketView, listed_at: datetime, undecided: frozenset[str], so_far: Reconciliation
 ) -> Reconciliation:
+    """Return what is known so far with the facts of one fresh listing added."""
     memory = so_far.memory
     open_leases = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
-    rows = {row.instance_id: row for row in view.instances}
-    present = [lease for lease in open_leases if lease.instance_id in rows and lease.lease_id not in undecided]
-    lacking = [lease for lease in open_leases if lease.instance_id not in rows]
-    suspicions: dict[str, Suspicion] = {}
-    facts: list[Fact] = []
-    doubts: dict[str, Mapping[str, TermDoubt]] = {}
-    for lease in present:
-        terms = doubted_terms.settle(fleet, lease, rows[lease.instance_id], listed_at, memory.term_doubts)
-        found, suspicion = _listed(fleet, view, listed_at, memory, lease, terms.row)
-        if suspicion is not None:
-            suspicions[lease.lease_id] = suspicion
-        doubts[lease.lease_id] = terms.doubts
-        facts += doubted_terms.with_owed(found, terms)
+    others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
+    listed = {row.instance_id for row in view.instances}
+    lacking = [lease for lease in open_leases if lease.instance_id not in listed]
+    shown = [lease for lease in open_leases if lease.instance_id in listed and lease.lease_id not in undecided]
+    present = _present_leases(fleet, view, listed_at, memory, shown)
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
-    settled, in_doubt = doubt.settle(fleet, view, memory)
+    settled, doubts = doubt.settle(fleet, view, memory)
     disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
     orphaned = orphans.find(fleet, view, memory, open_leases, (*disowned, *settled))
+    marks = ListingMarks(
+        view.market,
+        listed_at,
+        leases=[lease.lease_id for lease in open_leases],
+        present=[lease.lease_id for lease in shown],
+        suspicions=present.suspicions,
+        absences=absences,
+        doubts=doubts,
+        orphan_sightings=orphaned.sightings,
+        term_doubts=present.term_doubts,
+    )
+    suspects = memory.to_look_at(present.suspicions)
+    to_probe = _to_probe(open_leases, lacking, suspects) | agreed_rate.unconfirmed(fleet, view, shown)
     to_look = ownership.unseen(view, settled) | {(view.market, key) for key in orphaned.to_look}
-    others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
-    kept = others | {lease.lease_id for lease in open_leases}
     return Reconciliation(
-        facts=so_far.facts + tuple(facts) + absent_facts + settled + orphaned.facts,
-        memory=replace(
-            memory,
-            suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
-            absences={key: old for key, old in memory.absences.items() if key in others} | absences,
-            doubts=in_doubt,
-            orphan_sightings=orphaned.sightings,
-            term_doubts={key: old for key, old in memory.term_doubts.items() if key in others} | doubts,
-            last_listed={**memory.last_listed, view.market: listed_at},
-            last_seen={
-                **{key: seen for key, seen in memory.last_seen.items() if key in kept},
-                **dict.fromkeys((lease.lease_id for lease in present), listed_at),
-            },
-        ),
-        suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
-        to_probe=so_far.to_probe
-        | _to_probe(open_leases, lacking, _fresh(suspicions, memory))
-        | agreed_rate.unconfirmed(fleet, view, present),
+        facts=so_far.facts + present.facts + absent_facts + settled + orphaned.facts,
+        memory=memory.after(marks, others),
+        suspects=so_far.suspects | suspects | {lease.lease_id for lease in lacking},
+        to_probe=so_far.to_probe | to_probe,
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
         to_look=so_far.to_look | to_look,
     )
+
+
+def _present_leases(
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, leases: list[Lease]
+) -> _Present:
+    """Return the facts and marks of the leases that a listing has, each by its own row."""
+    rows = {row.instance_id: row for row in view.instances}
+    facts: list[Fact] = []
+    suspicions: dict[str, Suspicion] = {}
+    doubts: dict[str, Mapping[str, TermDoubt]] = {}
+    for lease in leases:
+        terms = doubted_terms.settle(fleet, lease, rows[lease.instance_id], listed_at, memory.term_doubts)
+        changes, suspicion = _listed(fleet, view, listed_at, memory, lease, terms.row)
+        if suspicion is not None:
+            suspicions[lease.lease_id] = suspicion
+        doubts[lease.lease_id] = terms.doubts
+        facts += doubted_terms.with_owed(changes, terms)
+    return _Present(tuple(facts), suspicions, doubts)
 
 
 def _listed(
@@ -174,17 +192,6 @@ def _listed(
 def _to_probe(leases: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
     """Return the instances to look at by id, since two endpoints are rarely wrong in the same way."""
     return frozenset(lease.instance_id for lease in leases if lease in lacking or lease.lease_id in suspects)
-
-
-def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
-    return frozenset(key for key, each in suspicions.items() if key not in memory.suspicions or each.is_unanswered)
-
-
-def _unanswered(fleet: Fleet, market: str, memory: Memory) -> Memory:
-    """Return the memory after a market did not answer: its suspicions need one more look."""
-    mine = {lease.lease_id for lease in fleet.leases if lease.market == market} & memory.suspicions.keys()
-    doubted = {key: replace(memory.suspicions[key], is_unanswered=True) for key in mine}
-    return replace(memory, suspicions={**memory.suspicions, **doubted}) if mine else memory
 
 
 def _present(
