@@ -1,4 +1,4 @@
-"""The faults that a tester may declare: their names, their keys, and the check of a declaration.
+"""The faults that a tester may declare: their names and keys, and the check of a declaration.
 
 | fault | strikes | what it does | further keys (default) |
 |---|---|---|---|
@@ -8,17 +8,17 @@
 | search_quota | searches | 429 search_quota_exceeded until midnight UTC | |
 | html_403 | before | 403, a proxy's HTML page | |
 | soft_refusal | before | Vast alone: 200 with `success: false` and no code; a list has no rows then, a look-up null | |
-| server_error_before | before | 503, nothing applied | `status` (503) |
+| server_error_before | before | 503, and the call is not applied | `status` (503) |
 | server_error_after | after | 503, although the call was applied | `status` (503) |
 | slow | before | waits, then answers as usual | `delay` simulated seconds (30) |
-| truncated | after | the body ends half way | |
-| malformed | after | the body is no JSON | |
+| truncated | after | the body ends in the middle | |
+| malformed | after | the body is not JSON | |
 | reset | either | the connection is dropped without a reply | `when` "before" or "after" ("after") |
-| empty_list | lists | a complete-looking list without rows | |
-| partial_list | lists | a complete-looking list of some rows | `keep` share of the rows (0.5) |
+| empty_list | lists | the list has no rows, and looks complete | |
+| partial_list | lists | the list has some of its rows, and looks complete | `keep` share of the rows (0.5) |
 | paged_list | lists | RunPod and Mithril: lists come in pages, each but the last with a cursor | `rows` of a page (2) |
 | stale_list | lists | instances as they were when the fault began | |
-| unknown_status | reads | instances report a status of no meaning | `status` ("unknown") |
+| unknown_status | reads | instances report a status that means nothing | `status` ("unknown") |
 | host_offline | world | hosts fall silent for `seconds` | `machine_id` (the hosts we rent on) |
 | host_gone | world | hosts vanish with their contracts | `machine_id` (the hosts we rent on) |
 | stuck_loading | world | image pulls hang | `contract_id` (all) |
@@ -36,12 +36,17 @@
 | field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
 | label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
 
-Every fault takes `market` (the name of one, the first by default, or "*" for all) and `route` ("*", "PUT", "/asks" or
-"PUT /asks"). The path of a route is a prefix, without a leading /api/vN. `probability` (1.0) is drawn per call; world
-faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the fault strikes
-before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies may blow at
-once; of any other fault the newest counts. A `contract_id` is the `number` in the truth where a contract has one, and
-an `instance` the id that the market gives.
+Keys of every fault:
+
+- `market`: the name of a market, or "*" for all. Default: the first market.
+- `route`: "*", a method ("PUT"), a path ("/asks") or both ("PUT /asks"). A path is a prefix, without a leading /api/vN.
+  A world fault ignores the route.
+- `probability`: the chance to strike a call, drawn for each call; for a world fault drawn once. Default: 1.0.
+- `seconds`: the duration. Default: until the fault is cleared.
+- `count`: the number of calls to strike before the fault ends. Default: any number. A world fault takes no `count`.
+
+Several field lies may be active at once. Of any other fault only the newest is. A `contract_id` is the `number` of a
+contract in the truth, where it has one. An `instance` is the id that the market gives.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Lies about single fields: an answer is changed just before it is sent, the market itself never is.
+"""Lies about single fields. An answer is changed just before it is sent; the market itself never changes.
 
 `field` is a word of the table below, or any key of the vendor at any depth of the answer ("disk_space", "gpu.count").
-A key with a leading slash is only at the top of an answer or of the rows that are the answer ("/status").
+A key with a leading slash ("/status") is only at the top of an answer, or at the top of its rows if it is a list.
 `how` is the kind of change ("set" by default), and `value` its argument. `instance` limits the lie to rows, or to
 answers, of one instance.
 
