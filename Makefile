@@ -225,6 +225,10 @@ handbook: setup ## Write the handbook's generated pages again, and build it as a
 	@$(PYTHON) -B deploy/handbook/results.py
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
 
+.PHONY: pictures
+pictures: setup ## Take the pictures of README and handbook again, with Chromium: the page of a rehearsal, and a day of bids
+	@$(PYTHON) -m tests.web.pictures
+
 .PHONY: measure
 measure: setup ## Run the bench BENCH of the handbook again on the records in GPUBID_TRACES, and write its page again
 	@$(PYTHON) -B deploy/handbook/results.py $(BENCH)

@@ -1,0 +1,30 @@
+"""`make pictures`: the pictures of the page have their sizes, and without Chromium none is changed."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.web import pictures
+from tests.web.browser import CHROMIUM
+
+GROUNDS = {"light": (255, 255, 255), "dark": (13, 17, 23)}
+
+
+def test_without_chromium_it_says_so_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pictures, "CHROMIUM", None)
+    assert pictures.main(["--to", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == pictures.MISSING
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+def test_it_takes_the_page_light_dark_and_on_a_phone(tmp_path: Path) -> None:
+    assert pictures.main(["--to", str(tmp_path), "--hours", "0.2", "--page-only"]) == 0
+    assert {file.name for file in tmp_path.iterdir()} == set(pictures.SCREENS)
+    for name, (scheme, width) in pictures.SCREENS.items():
+        with Image.open(tmp_path / name) as picture:
+            assert picture.size == (width, pictures.HEIGHT)
+            assert picture.getpixel((2, pictures.HEIGHT - 2)) == GROUNDS[scheme], name
