@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Requirements, Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.markets.dstack.vendor_record import DstackOptions
@@ -87,15 +88,25 @@ async def until_running(world: Both, where: Place) -> None:
     await world.cycle(minutes=QUIET_MINUTES)
 
 
-async def swept(market: str, lies: Iterable[Lie], minutes: float) -> dict[str, list[str]]:
+async def pause(world: Both, where: Place) -> None:
+    """Pause every slot as a person does, and run cycles until that is done."""
+    for work in where.works:
+        await world.app.say(Order("pause", work.name), "a person")
+    await world.cycle(minutes=QUIET_MINUTES)
+
+
+async def swept(market: str, lies: Iterable[Lie], minutes: float, *, is_paused: bool = False) -> dict[str, list[str]]:
     """Tell each lie about a market for so many minutes; return the harms by lie, without the lies that did none.
 
-    A world is used again after a lie without harm, for as long as its account has credit.
+    Every slot runs, or is paused. A world is used again after a lie without harm, for as long as its account has
+    credit.
     """
     where, left, found = place(market), list(lies), dict[str, list[str]]()
     while left:
         async with opened(where) as world:
             await until_running(world, where)
+            if is_paused:
+                await pause(world, where)
             for _ in range(min(LIES_OF_A_WORLD, len(left))):
                 lie = left.pop(0)
                 try:
@@ -109,9 +120,9 @@ async def swept(market: str, lies: Iterable[Lie], minutes: float) -> dict[str, l
 
 
 async def told(world: Both, where: Place, lie: Lie, minutes: float) -> list[str]:
-    """Tell a lie while everything runs; return the harms, or nothing if the program did what it does without it."""
+    """Tell a lie while nothing changes; return the harms, or nothing if the program did what it does without it."""
     before, orders = await truth(world, where.market), await _orders(world)
-    kept = {lease.instance_id for lease in world.running()}
+    kept = _standing(world)
     lying(world, where.market, lie)
     await world.cycle(minutes=minutes)
     still(world, where.market)
@@ -120,8 +131,8 @@ async def told(world: Both, where: Place, lie: Lie, minutes: float) -> list[str]
     harms = [f"sent {order}" for order in (await _orders(world))[len(orders) :]]
     if lost := before.live - after.live:
         harms.append(f"lost {sorted(lost)}")
-    if kept != {lease.instance_id for lease in world.running()}:
-        harms.append(f"leases {[(lease.instance_id, lease.state.value) for lease in world.leases()]}")
+    if kept != _standing(world):
+        harms.append(f"leases {sorted(_standing(world))}")
     return harms + _miscounted(before, after)
 
 
@@ -138,6 +149,10 @@ def still(world: Both, market: str) -> None:
     weather = world.simulator.sides[market].weather
     assert weather is not None
     weather.clear_all()
+
+
+def _standing(world: Both) -> set[tuple[str, str]]:
+    return {(lease.instance_id, lease.state.value) for lease in world.leases()}
 
 
 def _miscounted(before: Truth, after: Truth) -> list[str]:

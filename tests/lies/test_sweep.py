@@ -33,12 +33,18 @@ HARMED_ONCE = {
     "vast": (("actual_status", "exited"), ("actual_status", "stopped"), ("cur_state", "stopped")),
 }
 """Lies of which most did harm before their field was doubted."""
+HARMED_WHILE_PAUSED = {
+    "runpod": (("status", "junk"), ("status", "RUNNING")),
+    "mithril": (("status", "Allocated"),),
+    "vast": (("actual_status", "running"), ("cur_state", "running")),
+}
+"""Lies that counted the GPUs of a paused lease, or had it paused again and again."""
 ENDED_AS = ("Open", "Allocated", "Paused", "Preempting")
 """The words by which Mithril may call a bid that has ended."""
 
 
-def harms(market: str, told: Iterable[Lie], minutes: float) -> dict[str, list[str]]:
-    return loop.run(lambda _: sweep.swept(market, told, minutes))
+def harms(market: str, told: Iterable[Lie], minutes: float, *, is_paused: bool = False) -> dict[str, list[str]]:
+    return loop.run(lambda _: sweep.swept(market, told, minutes, is_paused=is_paused))
 
 
 def chosen(market: str, pairs: Sequence[tuple[str, object]]) -> list[Lie]:
@@ -50,6 +56,11 @@ def chosen(market: str, pairs: Sequence[tuple[str, object]]) -> list[Lie]:
 @pytest.mark.parametrize("market", sorted(HARMED_ONCE))
 def test_a_field_that_is_wrong_in_one_cycle_does_no_harm(market: str) -> None:
     assert harms(market, chosen(market, HARMED_ONCE[market]), ONCE) == {}
+
+
+@pytest.mark.parametrize("market", sorted(HARMED_WHILE_PAUSED))
+def test_a_field_that_is_wrong_while_a_lease_is_paused_does_no_harm(market: str) -> None:
+    assert harms(market, chosen(market, HARMED_WHILE_PAUSED[market]), 10.0, is_paused=True) == {}
 
 
 def test_an_end_that_a_cost_contradicts_for_an_hour_does_no_harm() -> None:
@@ -101,3 +112,10 @@ def test_no_field_that_is_wrong_for_an_hour_does_harm(market: str) -> None:
     named = ((lie, f"{lie.field.route} {lie.field.name}") for lie in lies(market))
     told = (lie for lie, name in named if (market, name) not in BELIEVED_FOR_AN_HOUR)
     assert harms(market, told, HOUR) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("minutes", [ONCE, HOUR])
+@pytest.mark.parametrize("market", ["mithril", "runpod", "vast"])
+def test_no_field_that_is_wrong_while_leases_are_paused_does_harm(market: str, minutes: float) -> None:
+    assert harms(market, lies(market), minutes, is_paused=True) == {}

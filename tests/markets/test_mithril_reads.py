@@ -380,7 +380,7 @@ def test_no_answer_breaks_more_than_its_own_row(changed: dict[str, Any], shown: 
         machines, _ = parse.machines(raw_machines)
     except market_errors.Malformed:
         return
-    where = rows.standing(row, rows.newest(machines), was_allocated=False)
+    where = rows.standing(row, rows.newest(machines), states.PausedBids(), was_allocated=False)
     if where is None:
         assert row.status == states.TERMINATED
         return

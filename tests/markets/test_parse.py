@@ -233,7 +233,7 @@ def test_a_row_stays_although_a_figure_of_it_cannot_be_read(changes: dict[str, A
     good = parse.instance(parse.page(listing()).instances[0])
     assert (found.instance_id, found.state) == (good.instance_id, good.state)
     one = json.dumps({"instances": json.loads(listing(**changes))["instances"][0]}).encode()
-    assert parse.one(one, found.instance_id) == found
+    assert parse.instance(parse.one(one, found.instance_id)) == found
     for name in ("gpu_rate", "disk_rate", "disk_gb", "host_id", "gpus"):
         assert getattr(found, name) == getattr(good, name) or name in unread
         assert not (name in unread and getattr(found, name) and getattr(found, name) != money.FREE)
@@ -288,7 +288,7 @@ def test_anything_less_than_null_does_not(body: bytes) -> None:
 
 def test_the_record_of_another_instance_is_refused() -> None:
     body = json.dumps({"instances": payload("instances")["instances"][0]}).encode()
-    assert parse.one(body, "52000001").instance_id == "52000001"
+    assert parse.one(body, "52000001").id == 52000001
     with pytest.raises(market_errors.Malformed):
         parse.one(body, "52000009")
 

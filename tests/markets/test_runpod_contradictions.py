@@ -45,6 +45,33 @@ async def test_an_end_that_cost_and_graphql_contradict_is_no_end(clock: SteppedC
     assert (found.state, found.bills_gpu) == (InstanceState.UNKNOWN, True)
 
 
+STOPPED: dict[str, Any] = {"status": "EXITED", "cost": 0.0, "runtime": None}
+STOPS = RUNS | {"desiredStatus": "EXITED", "lastStatusChange": "Exited by user: Thu Nov 05 2026"}
+
+
+@pytest.mark.parametrize("status", [None, "", "junk", "RUNNING", "STARTING", "PROVISIONING"])
+async def test_a_stop_that_cost_and_graphql_show_is_one_whatever_the_status_says(
+    clock: SteppedClock, status: str | None
+) -> None:
+    """Each such word counted the GPUs of a paused lease."""
+    found = await seen(clock, (row(**STOPPED), STOPS), *[(row(**STOPPED | {"status": status}), STOPS)] * 2)
+    assert (found.state, found.bills_gpu) == (InstanceState.PAUSED, False)
+    begun = await seen(clock, (row(**STOPPED), STOPS), (row(**STOPPED | {"status": "STARTING"}), RUNS))
+    assert begun.state is InstanceState.LOADING
+
+
+async def test_a_broken_pod_is_not_called_stopped(clock: SteppedClock) -> None:
+    found = await seen(clock, (row(**STOPPED), STOPS), (row(**STOPPED | {"status": "ERROR"}), STOPS))
+    assert found.state is InstanceState.FAILED
+
+
+async def test_a_size_of_a_stopped_pod_that_one_surface_alone_changes_is_unread(clock: SteppedClock) -> None:
+    """A volume of a thousand times its size counted $11 of $0.01 in an hour."""
+    large = {"mounts": {"persistent": {"size": 60_000, "path": "/workspace"}}}
+    found = await seen(clock, (row(**STOPPED), STOPS), (row(**STOPPED | large), STOPS))
+    assert "disk_rate" in found.unread
+
+
 async def test_an_end_that_graphql_confirms_is_one_at_once(clock: SteppedClock) -> None:
     told = RUNS | {"desiredStatus": "EXITED", "lastStatusChange": "Exited by user: Thu Nov 05 2026"}
     found = await seen(clock, (row(), RUNS), (row(status="EXITED"), told))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.market.instance import Instance, InstanceState
-from agent.markets.vast import states
+from agent.markets.vast import parse, states
 from tests.support import builders
 
 RAN = "success, running docker.io/x_latest/ssh"
@@ -119,3 +119,30 @@ def test_gpus_at_work_contradict_the_word_that_their_container_does_not_run(stat
 )
 def test_a_state_that_no_load_contradicts_is_the_state(state: InstanceState, looks: list[tuple[Any, Any]]) -> None:
     assert loaded(*[(state if said == "ours" else said, load) for said, load in looks]).state is state
+
+
+def shown(*looked: tuple[str, str, str]) -> InstanceState:
+    """Return the state of an instance after looks at its words."""
+    seen = states.Looks()
+    for actual, current, intended in looked:
+        row = parse.InstanceRow(id=5, actual_status=actual, cur_state=current, intended_status=intended)
+        state = seen.settled(parse.instance(row), parse.words(row), 0.0).state
+    return state
+
+
+STOPPED = ("exited", "stopped", "stopped")
+
+
+@pytest.mark.parametrize("words", [("running", "stopped", "stopped"), ("exited", "running", "stopped")])
+def test_one_word_does_not_deny_that_an_instance_is_stopped(words: tuple[str, str, str]) -> None:
+    """Such a word, told for an hour, counted the GPU of a paused lease."""
+    assert shown(STOPPED, words, words) is InstanceState.PAUSED
+    assert shown(words) is InstanceState.UNKNOWN, "nobody saw it stopped"
+    assert shown(STOPPED, ("running", "running", "running"), words) is InstanceState.UNKNOWN, "it ran since"
+
+
+@pytest.mark.parametrize(
+    "words", [("running", "stopped", "running"), ("exited", "?", "running"), ("?", "?", "stopped")]
+)
+def test_two_words_deny_that_an_instance_is_stopped(words: tuple[str, str, str]) -> None:
+    assert shown(STOPPED, words) is InstanceState.UNKNOWN

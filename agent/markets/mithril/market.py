@@ -69,6 +69,7 @@ class MithrilMarket:
         self._in_doubt: dict[str, float] = {}
         self._had_machine: set[str] = set()
         self._ended = listing.EndedBids()
+        self._paused = states.PausedBids()
         self._kinds: Mapping[str, parse.InstanceType] = {}
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
@@ -100,6 +101,7 @@ class MithrilMarket:
         self._histories.look({fid: f"{bids[fid].status} {standing[fid].state.value}" for fid in standing})
         await self._learn([bids[fid] for fid in standing])
         self._had_machine &= standing.keys()
+        self._paused.keep(standing.keys())
         return [await self._instance(bids[fid], listed.machines.get(fid, []), standing[fid]) for fid in standing]
 
     async def instance(self, instance_id: str) -> Instance:
@@ -141,6 +143,7 @@ class MithrilMarket:
 
     async def resume(self, instance_id: str) -> bool:
         """Let the bid take part in auctions again; one of them starts it, never this call."""
+        self._paused.forget(instance_id)
         await self._change(instance_id, {"paused": False})
         return False
 
@@ -231,7 +234,7 @@ class MithrilMarket:
                 continue
             if machine is not None or bid.instances or bid.status in _BILLING:
                 self._had_machine.add(bid.fid)
-            standing = rows.standing(bid, machine, was_allocated=was_allocated)
+            standing = rows.standing(bid, machine, self._paused, was_allocated=was_allocated)
             if standing is not None:
                 found[bid.fid] = standing
         return found

@@ -42,14 +42,17 @@ def _made_at(machine: parse.Machine) -> datetime:
     return tolerant_rows.moment(machine.created_at) or datetime.min.replace(tzinfo=UTC)
 
 
-def standing(bid: parse.Bid, machine: parse.Machine | None, *, was_allocated: bool) -> states.Standing | None:
+def standing(
+    bid: parse.Bid, machine: parse.Machine | None, paused: states.PausedBids, *, was_allocated: bool
+) -> states.Standing | None:
     """Return the state of a bid with its newest machine; None: it has ended."""
     if bid.status not in states.KNOWN and tolerant_rows.moment(bid.deactivated_at) is not None:
         # The market lists all bids of the past. An unknown status must not revive one that has ended.
         return None
     had_one = was_allocated or bool(bid.instances) or machine is not None
     status = (machine.status or "?") if machine is not None else ""
-    return states.standing(bid.status or "", status, was_allocated=had_one)
+    told = states.standing(bid.status or "", status, was_allocated=had_one)
+    return paused.settled(bid.fid, bid.status or "", status, told)
 
 
 def instance(bid: parse.Bid, machine: parse.Machine | None, where: states.Standing, known: Known) -> Instance:

@@ -6,8 +6,10 @@ Invariants:
    market.
 3. A machine that may still hold its GPUs counts as charged, whatever its bid says.
 4. A machine that says that it runs contradicts a bid that waits or is paused: the state is unknown.
+5. A bid that was paused, with no machine that holds GPUs, stays so while its word or its machine's alone denies it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from agent.domain.market.instance import InstanceState
@@ -65,6 +67,32 @@ def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
     if bid == TERMINATED:
         return None
     return Standing(InstanceState.UNKNOWN, may_bill=True)
+
+
+class PausedBids:
+    """The bids that were paused, without a machine that may hold GPUs, when last clearly seen."""
+
+    def __init__(self) -> None:
+        self._paused: set[str] = set()
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget the bids that have ended."""
+        self._paused.intersection_update(ids)
+
+    def forget(self, bid_id: str) -> None:
+        """Forget a bid, because its start was ordered."""
+        self._paused.discard(bid_id)
+
+    def settled(self, bid_id: str, bid: str, machine: str, told: Standing | None) -> Standing | None:
+        """Return the state of a bid that its words tell, or that of a paused one if one word alone denies that."""
+        is_over = not machine or not is_live(machine)
+        if bid == PAUSED and is_over:
+            self._paused.add(bid_id)
+        elif bid_id in self._paused and told is not None:
+            if is_over if bid not in {PAUSED, OPEN} else bid == PAUSED and not goes_on(machine):
+                return Standing(InstanceState.PAUSED, is_wanted=False)
+            self._paused.discard(bid_id)
+        return told
 
 
 def _allocated(word: str) -> Standing:

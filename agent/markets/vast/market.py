@@ -69,7 +69,7 @@ class VastMarket:
         self._clock = clock
         self._names = names.GpuNames()
         self._has_asked_names = False
-        self._loads = states.Loads()
+        self._looks = states.Looks()
         self._inbox_route = optional_route.OptionalRoute(clock)
         self._rises_route = optional_route.OptionalRoute(clock)
         self._pending_rises: Sequence[MarketEvent] = ()
@@ -92,11 +92,11 @@ class VastMarket:
 
     async def instances(self) -> Sequence[Instance]:
         """Return every instance of the account, or raise."""
-        found: dict[int, Instance] = {}
+        found: dict[int, parse.InstanceRow] = {}
         token, total = "", None
         for _ in range(MOST_PAGES):
             page = parse.page(await self._client.page(token))
-            fresh = {row.id: parse.instance(row) for row in page.instances}
+            fresh = {row.id: row for row in page.instances}
             if len(fresh) != len(page.instances) or fresh.keys() & found.keys():
                 raise market_errors.Malformed("vast listed an instance twice; the listing moved while it was read.")
             if page.instances_found is not None and page.instances_found < len(fresh):
@@ -104,7 +104,7 @@ class VastMarket:
             found |= fresh
             total = page.total_instances if page.total_instances is not None else total
             if not page.next_token:
-                return self._settled(_complete(found, total))
+                return self._seen(_complete(found, total))
             if page.next_token == token or not page.instances:
                 raise market_errors.Malformed("vast's listing repeats a page mark; it is refused.")
             token = page.next_token
@@ -112,8 +112,8 @@ class VastMarket:
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one instance."""
-        found = parse.one(await self._client.one(instance_id), instance_id)
-        return self._loads.settled(found, self._clock.monotonic())
+        row = parse.one(await self._client.one(instance_id), instance_id)
+        return self._look(row)
 
     async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
         """Rent and return the instance id."""
@@ -279,9 +279,12 @@ class VastMarket:
         self._rows.count(harvest.rows)
         return harvest
 
-    def _settled(self, instances: Sequence[Instance]) -> Sequence[Instance]:
-        self._loads.keep({each.instance_id for each in instances})
-        return [self._loads.settled(each, self._clock.monotonic()) for each in instances]
+    def _seen(self, rows: Sequence[parse.InstanceRow]) -> Sequence[Instance]:
+        self._looks.keep({str(row.id) for row in rows})
+        return [self._look(row) for row in rows]
+
+    def _look(self, row: parse.InstanceRow) -> Instance:
+        return self._looks.settled(parse.instance(row), parse.words(row), self._clock.monotonic())
 
     async def _learn_names(self, asked: OfferQuery) -> None:
         """Learn how the market spells its models, once, if a question names a model that no table has."""
@@ -313,7 +316,7 @@ def connect(
     return VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
 
 
-def _complete(instances: dict[int, Instance], total: int | None) -> Sequence[Instance]:
-    if total is not None and total != len(instances):
-        raise market_errors.Malformed(f"vast listed {len(instances)} of {total} instances; the listing is refused.")
-    return tuple(instances.values())
+def _complete(rows: dict[int, parse.InstanceRow], total: int | None) -> Sequence[parse.InstanceRow]:
+    if total is not None and total != len(rows):
+        raise market_errors.Malformed(f"vast listed {len(rows)} of {total} instances; the listing is refused.")
+    return tuple(rows.values())

@@ -200,8 +200,8 @@ def page(raw: bytes) -> InstancePage:
     return decoded
 
 
-def one(raw: bytes, instance_id: str) -> Instance:
-    """Return the instance of a single look-up.
+def one(raw: bytes, instance_id: str) -> InstanceRow:
+    """Return the row of a single look-up.
 
     Raises:
         NotFound: the market answered null for this id.
@@ -214,7 +214,7 @@ def one(raw: bytes, instance_id: str) -> Instance:
     row = tolerant_rows.row(document.get("instances"), InstanceRow, "The answer")
     if str(row.id) != instance_id:
         raise market_errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
-    return instance(row)
+    return row
 
 
 def _loose_page(raw: bytes) -> InstancePage:
@@ -241,7 +241,6 @@ def instance(row: InstanceRow) -> Instance:
     prices = _usable(row.inet_down_cost or 0.0, _MOST), _usable(row.inet_up_cost or 0.0, _MOST)
     is_metered = None not in prices
     message = text.clean(row.status_msg or "")
-    intended = text.interned(row.intended_status or "")
     gpu_name = text.interned(row.gpu_name or "")
     return Instance(
         market=MARKET,
@@ -250,7 +249,7 @@ def instance(row: InstanceRow) -> Instance:
         host_id=_id(row.machine_id),
         owner_id=_id(row.host_id),
         tenure=Tenure.INTERRUPTIBLE if row.is_bid else Tenure.ON_DEMAND,
-        state=_state(row, intended, message),
+        state=_state(row, message),
         gpu=gpu.model(gpu_name),
         gpus=int(gpus or 0),
         gpu_rate=money.per_hour(gpu_rate or 0.0),
@@ -266,27 +265,28 @@ def instance(row: InstanceRow) -> Instance:
         traffic_up_gb=(_usable(row.inet_up_billed, _HUGE) or 0.0) / _MEGABYTES_PER_GB * is_metered,
         traffic_down_micros_per_gb=round((prices[0] or 0.0) * _MICROS),
         traffic_up_micros_per_gb=round((prices[1] or 0.0) * _MICROS),
-        is_wanted_running=intended == "running",
+        is_wanted_running=row.intended_status == "running",
         message=message,
         address=reach.ssh(row.ssh_host, row.ssh_port, row.public_ipaddr),
         ports=reach.ports(row.ports, row.public_ipaddr),
         has_trouble=states.has_trouble(message),
         is_image_refused=states.is_image_refused(message),
-        may_bill_gpu=states.may_bill_gpu(*_statuses(row)),
+        may_bill_gpu=states.may_bill_gpu(*words(row)[:2]),
         gpu_util=_usable(row.gpu_util, _HUGE),
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
 
 
-def _state(row: InstanceRow, intended: str, message: str) -> InstanceState:
+def words(row: InstanceRow) -> tuple[str, str, str]:
+    """Return the words for a container, its contract and what the market intends; empty for one that is not told."""
+    actual, current, intended = (field or "" for field in (row.actual_status, row.cur_state, row.intended_status))
+    return text.interned(actual), text.interned(current), text.interned(intended)
+
+
+def _state(row: InstanceRow, message: str) -> InstanceState:
     # Null means that it has not begun; a missing field says nothing.
     has_states = msgspec.UNSET not in (row.actual_status, row.cur_state)
-    return states.state(*_statuses(row), intended, message) if has_states else InstanceState.UNKNOWN
-
-
-def _statuses(row: InstanceRow) -> tuple[str, str]:
-    actual, current = (field or "" for field in (row.actual_status, row.cur_state))
-    return text.interned(actual), text.interned(current)
+    return states.state(*words(row), message) if has_states else InstanceState.UNKNOWN
 
 
 def _rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:

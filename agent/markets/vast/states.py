@@ -5,6 +5,7 @@ Invariants:
 2. The fields never show why an instance is paused: an outbid, a stop and an empty account have the same four values.
 3. If the contract holds its GPUs and its container's state is not known, they count as charged.
 4. GPUs that work contradict the word that their container, which ran, has ended or loads: its state is then unknown.
+5. An instance that was stopped stays stopped while one word alone denies it. A start changes what the market intends.
 """
 
 import re
@@ -21,6 +22,7 @@ may stop measuring."""
 LEAST_LOAD = 5.0
 """The load of GPUs at work, in per cent. Assumed."""
 _DOUBTED = frozenset({InstanceState.EXITED, InstanceState.LOADING, InstanceState.PENDING})
+
 _BOOTING = frozenset({"", "created", "loading"})
 _ENDED = frozenset({"exited", "stopped"})
 _REMADE = frozenset({"rebooting", "recycling"})
@@ -76,6 +78,11 @@ def may_bill_gpu(actual: str, current: str) -> bool:
     return current != "stopped" and actual in _UNHEARD | _REMADE
 
 
+def is_nearly_stopped(actual: str, current: str, intended: str) -> bool:
+    """Return whether two of the three words are those of a stopped instance that nobody starts."""
+    return intended == "stopped" and (current == "stopped" or actual in _ENDED)
+
+
 @lru_cache(maxsize=1024)
 def state(actual: str, current: str, intended: str, message: str) -> InstanceState:
     """Return the state; empty text means a null field.
@@ -87,6 +94,44 @@ def state(actual: str, current: str, intended: str, message: str) -> InstanceSta
             gave_up = ours is InstanceState.PAUSED and actual in _BOOTING and _TROUBLE.search(message) is not None
             return InstanceState.FAILED if gave_up else ours
     return InstanceState.UNKNOWN
+
+
+class Looks:
+    """The instances of an account as the last looks showed them."""
+
+    def __init__(self) -> None:
+        self._stops = Stops()
+        self._loads = Loads()
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget the instances that do not exist any more."""
+        self._stops.keep(ids)
+        self._loads.keep(ids)
+
+    def settled(self, found: Instance, words: tuple[str, str, str], now: float) -> Instance:
+        """Return an instance with these words in a state that no past look contradicts; `now` is monotonic seconds."""
+        return self._loads.settled(self._stops.settled(found, words), now)
+
+
+class Stops:
+    """The instances that were stopped when last clearly seen."""
+
+    def __init__(self) -> None:
+        self._stopped: set[str] = set()
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget the instances that do not exist any more."""
+        self._stopped.intersection_update(ids)
+
+    def settled(self, found: Instance, words: tuple[str, str, str]) -> Instance:
+        """Return an instance as stopped if it was, and one word alone denies it."""
+        if found.state is InstanceState.PAUSED:
+            self._stopped.add(found.instance_id)
+        elif found.state is not InstanceState.UNKNOWN:
+            self._stopped.discard(found.instance_id)
+        elif found.instance_id in self._stopped and is_nearly_stopped(*words):
+            return msgspec.structs.replace(found, state=InstanceState.PAUSED, may_bill_gpu=False)
+        return found
 
 
 class Loads:

@@ -4,10 +4,11 @@ Invariants:
 1. A cost contradicts EXITED and TERMINATED, and a report of the host contradicts ERROR: by the OpenAPI document of
    REST v2 the cost is 0 then, and only a running pod has a report. The status is unknown until GraphQL also shows no
    running pod. If GraphQL does not show the pod, it is unknown for `PATIENCE_SECONDS`.
-2. A cost or the size of a disk that both surfaces once showed alike is unread while they differ. The higher cost counts
+2. A cost of 0 and GraphQL's EXITED together contradict any status of a pod that would run, and one that is no status.
+3. A cost or the size of a disk that both surfaces once showed alike is unread while they differ. The higher cost counts
    once they have differed for `LONG_SECONDS`, unless it is more than `MOST_RISE` times the other: caps count the safe
    side, and a cost of a thousand times would end what somebody uses.
-3. A host is silent only if both surfaces show no report of it.
+4. A host is silent only if both surfaces show no report of it.
 """
 
 from collections.abc import Collection
@@ -25,7 +26,7 @@ that showed the agreed cost."""
 MOST_RISE = 3.0
 """A cost may rise by this factor on one surface alone."""
 TOLERANCE = history.SAME_RATE
-_RUNNING = "RUNNING"
+_RUNNING, _STOPPED = "RUNNING", "EXITED"
 _NO_STATUS = ""
 
 
@@ -48,7 +49,9 @@ class Contradictions:
     def settled(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> Told:
         """Return a pod without its contradictions; `now` is monotonic, in seconds."""
         row = _with_report(row, pod)
-        if self._is_end_doubted(row, pod, now):
+        if _is_stopped(row, pod):
+            row = msgspec.structs.replace(row, status=_STOPPED)
+        elif self._is_end_doubted(row, pod, now):
             row = msgspec.structs.replace(row, status=_NO_STATUS)
         return self._without_false_figures(row, pod, now)
 
@@ -67,20 +70,18 @@ class Contradictions:
         return now - self._since.setdefault(row.id, now) < PATIENCE_SECONDS
 
     def _without_false_figures(self, row: parse.PodRow, pod: history.Pod | None, now: float) -> Told:
-        if pod is None or row.status != _RUNNING or pod.desiredStatus not in {_RUNNING, None}:
+        if pod is None or row.status not in {_RUNNING, _STOPPED} or pod.desiredStatus not in {row.status, None}:
             return Told(row, pod)
         volume = row.mounts.persistent.size if row.mounts is not None and row.mounts.persistent is not None else None
-        figures = (row.cost, pod.costPerHr), (row.disk, pod.containerDiskInGb), (volume, pod.volumeInGb)
-        cost, disk, mounted = (
-            self._is_false(row.id, name, *pair, now)
-            for name, pair in zip(("cost", "disk", "volume"), figures, strict=True)
-        )
-        if cost:
-            believed = self._believed_cost(row.id, figures[0], now)
-            row, pod = msgspec.structs.replace(row, cost=believed), msgspec.structs.replace(pod, costPerHr=believed)
-        if disk:
+        if self._is_false(row.id, "disk", row.disk, pod.containerDiskInGb, now):
             row = msgspec.structs.replace(row, disk=None)
-        return Told(msgspec.structs.replace(row, mounts=None) if mounted else row, pod)
+        if self._is_false(row.id, "volume", volume, pod.volumeInGb, now):
+            row = msgspec.structs.replace(row, mounts=None)
+        # GraphQL goes on showing a cost of a stopped pod.
+        if row.status == _RUNNING and self._is_false(row.id, "cost", row.cost, pod.costPerHr, now):
+            believed = self._believed_cost(row.id, (row.cost, pod.costPerHr), now)
+            row, pod = msgspec.structs.replace(row, cost=believed), msgspec.structs.replace(pod, costPerHr=believed)
+        return Told(row, pod)
 
     def _believed_cost(self, pod_id: str, costs: tuple[float | None, float | None], now: float) -> float | None:
         """Return the higher of two costs that have differed for long; None while neither counts."""
@@ -97,6 +98,12 @@ class Contradictions:
             return False
         self._apart_since.setdefault((pod_id, name), now)
         return (pod_id, name) in self._agreed
+
+
+def _is_stopped(row: parse.PodRow, pod: history.Pod | None) -> bool:
+    """Return whether a cost and GraphQL agree that a pod is stopped, which no status of an end is."""
+    is_end = row.status == states.BROKEN or row.status in states.NO_COST
+    return not is_end and row.cost == 0 and pod is not None and pod.desiredStatus == _STOPPED
 
 
 def _is_contradicted(row: parse.PodRow) -> bool:
