@@ -17,6 +17,7 @@ from agent import systemd
 from agent.clock import Clock
 from agent.config.settings import Config
 from agent.ledger.ledger_errors import Code, LedgerError
+from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.telemetry.lead_metrics import LeadFigures
 from agent.web import operator_socket, standby_site
@@ -53,6 +54,7 @@ class Standby:
         self._last_look = LastLook()
         self._is_told_again = False
         self._is_told = ""
+        metric_families.show_version(registry)
         figures = LeadFigures(registry)
         figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
 

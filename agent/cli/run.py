@@ -105,9 +105,14 @@ async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
     from agent.clock import SystemClock
     from agent.standby import Standby
     from agent.telemetry import metric_families
+    from agent.web.web_server import ListenError
 
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
-    has_won = await Standby(config, campaign, metric_families.registry(), notifier, SystemClock()).run()
+    standby = Standby(config, campaign, metric_families.registry(), notifier, SystemClock())
+    try:
+        has_won = await standby.run()
+    except ListenError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
     return campaign.storage if has_won else None
 
 

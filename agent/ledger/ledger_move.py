@@ -80,8 +80,11 @@ def _refuse_empty(source: Storage) -> None:
     if not facts:
         raise _missing(source)
     if MOVED_TO in facts:
-        sentence = f"{source.shown} was moved to {facts[MOVED_TO]}: what was recorded since is there"
-        raise LedgerError(Code.MOVED, sentence)
+        raise LedgerError(
+            Code.MOVED,
+            f"{source.shown} was moved to {facts[MOVED_TO]} already: write that place under [ledger]; it has what was "
+            "recorded since",
+        )
 
 
 def _empty(target: Storage, at: dt.datetime) -> Storage:

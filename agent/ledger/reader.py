@@ -28,6 +28,7 @@ from agent.domain.slot import Slot
 from agent.ledger import fill_memory, moved_marks, single_facts, storage
 from agent.ledger.connection_thread import ConnectionThread, rows
 from agent.ledger.file import ledger_check, sidecar, table_export
+from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.storage_port import Storage
@@ -319,6 +320,10 @@ class Reader:
     def last_backup(self) -> dt.datetime | None:
         """Return when the newest backup was made."""
         return sidecar.last_backup(self._place.path)
+
+    async def leading(self) -> Leader | None:
+        """Return the daemon that leads this ledger now, on any machine; None if nobody does, and for a file."""
+        return await asyncio.to_thread(self._place.leading)
 
     async def verify(self) -> ledger_check.Verification:
         """Check the file and the rules between its rows."""

@@ -89,6 +89,14 @@ class Storage(Protocol):
         """
         ...
 
+    def leading(self) -> "Leader | None":
+        """Return the daemon that leads these tables now, on any machine; None if nobody does, and on a file.
+
+        Raises:
+            LedgerError: UNREACHABLE, UNWRITABLE.
+        """
+        ...
+
     def keep_room(self) -> bool:
         """Make sure that room is kept for the last records; return whether there is room."""
         ...

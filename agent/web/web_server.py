@@ -5,6 +5,7 @@ signature; every other route answers only requests that use one of our names (ag
 """
 
 import asyncio
+import errno
 from collections.abc import Collection, Iterable
 
 from aiohttp import web
@@ -69,8 +70,7 @@ class Server:
             self._listener = await loop.create_server(self._let_in, self._host, self._port)
         except OSError as error:
             await self._runner.cleanup()
-            sentence = f"cannot listen on {self._host}:{self._port} ({error.strerror}); change listen in [web]"
-            raise ListenError(sentence) from None
+            raise ListenError(_refusal(f"{self._host}:{self._port}", error)) from None
         host, port = self._listener.sockets[0].getsockname()[:2]
         return str(host), int(port)
 
@@ -100,3 +100,11 @@ class Server:
         role = {"role": self._health.role} if self._health.role else {}
         late = [str(late) for late in self._health.late()]
         return web.json_response({"ok": is_good, "late": late, **role}, status=200 if is_good else 503)
+
+
+def _refusal(address: str, error: OSError) -> str:
+    """Return why an address cannot be served, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        why = "another program has it, perhaps a second daemon with this file"
+        return f"cannot listen on {address} ({why}): end that program, or change listen in [web]"
+    return f"cannot listen on {address} ({error.strerror}); change listen in [web]"

@@ -28,9 +28,21 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
 
     refused = await gpubid(tmp_path, "ledger", "move", "--to", database, *where)
     assert (refused.code, postgres.PASSWORD in refused.err) == (2, False)
+    unnamed = await gpubid(tmp_path, "ledger", "move", "--to", url, *where[:2])
+    assert unnamed.code == 1
+    assert "no password was given: --credential NAME or --credential-file FILE" in unnamed.err
+    assert "cannot be reached" in unnamed.err
     moved = await gpubid(tmp_path, "ledger", "move", "--to", url, *where)
     assert moved.code == 0, moved
     assert "rows, sums and digests are the same" in moved.out
+    written = [line.strip() for line in moved.out.splitlines()[-3:]]
+    assert written[0] == f'url = "{url}"'
+    assert written[1:] == [f'credential_file = "{tmp_path / "word"}"', f'schema_name = "{engines.schema(tmp_path)}"']
+    told = await gpubid(tmp_path, "doctor", "--json")
+    (ledger,) = (line for line in told.json["lines"] if line["name"] == "ledger")
+    assert ledger["verdict"] == "fail", "nobody may open it"
+    assert "was moved to" in ledger["sentence"]
+    assert "gpubid ledger move" in ledger["fix"]
     old = await gpubid(tmp_path, "ledger", "events")
     assert old.code == 1
     assert "was moved to" in old.err
@@ -58,3 +70,25 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
         assert part in " ".join(told.out.split()), told
     assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
     assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (("",), "--to: is empty: name a file"),
+        ((".",), "--to: . is a folder: name a file in it, or postgresql://USER@HOST/DATABASE"),
+        (("FOLDER",), "is a folder: name a file in it"),
+        (("copy.sqlite", "--credential", "ledger_password"), "belong to a server, and --to names a file"),
+    ],
+)
+async def test_a_target_that_is_no_file_is_bad_input_and_leaves_nothing(
+    tmp_path: Path, place: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "agent.toml").write_text(SHIPPED)
+    (tmp_path / "there").mkdir()
+    before = set(tmp_path.glob("*"))  # noqa: ASYNC240 - a test may wait for its own files
+    words = [str(tmp_path / "there") if word == "FOLDER" else word for word in place]
+    ran = await gpubid(tmp_path / "here", "ledger", "move", "--to", *words)
+    assert (ran.code, told in ran.err) == (2, True), ran
+    assert set(tmp_path.glob("*")) == before, "a lock beside a folder"  # noqa: ASYNC240

@@ -8,9 +8,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent.cli.setup import doctor_checks
 from agent.markets import labels
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
-from tests.support import engines, postgres
+from tests.support import engines, ports, postgres
 from tests.support.boxes import Pair, pair, until_led, until_standing_by
 from tests.support.engines import database
 from tests.support.programs import until
@@ -42,6 +43,9 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
             ran = await two.gpubid(1, "fleet")
             assert ran.code == 1
             assert re.search(r"stands by; \S+ \(http://127.0.0.1:\d+\) leads since .* give the command on", ran.err)
+
+            watched = await two.gpubid(1, "fleet", "--watch")
+            assert (watched.code, "leads since" in watched.err) == (1, True), "it is no daemon that does not answer"
 
             fleet, summary = await two.gpubid(0, "fleet"), await two.gpubid(0, "status")
             for shown in (fleet, summary):
@@ -82,9 +86,32 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
 
 async def _ends_nothing_behind_the_leader(two: Pair) -> None:
     """A box without a daemon refuses a kill while the other one leads."""
+    fleet, summary = await two.gpubid(1, "fleet"), await two.gpubid(1, "status")
+    for shown in (fleet, summary):
+        assert "leads since" in shown.out
+        assert "no daemon runs on this box" in shown.out
+        assert "none runs on this ledger" not in shown.out
+    assert summary.code == 0, "the fleet is led"
+    ran = await two.gpubid(1, "pause", "train")
+    assert (ran.code, "is led by the daemon on " in ran.err, "(http://127.0.0.1" in ran.err) == (1, True, True), ran
     ran = await two.gpubid(1, "kill", "--yes")
     assert (ran.code, "stop that daemon first; nothing was ended" in ran.err) == (1, True), ran.err
     assert len(await two.live()) == 1
+
+
+async def test_a_second_daemon_of_one_box_ends_with_a_sentence(tmp_path: Path, database: str) -> None:
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        file = two.places[1] / "agent.toml"
+        address = f"127.0.0.1:{ports.free()}"
+        file.write_text(file.read_text().replace("127.0.0.1:0", address))
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+            ran = await two.gpubid(1, "run")
+            assert (ran.code, "Traceback" in ran.err) == (2, False), ran
+            assert f"cannot listen on {address} (another program has it" in ran.err
+            assert "gpubid_build_info{" in await doctor_checks.page(f"http://{address}/metrics"), "doctor compares it"
+            assert (await asked(two.places[1], "/fleet"))[0] == 503, "the standby's socket is there"
 
 
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:

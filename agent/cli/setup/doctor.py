@@ -12,6 +12,7 @@ from agent.cli.shared import exits, last_good, ledger_access, session
 if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
+    from agent.ledger.ledger_errors import LedgerError
 
 _SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", doctor_checks.Verdict.FAIL: "FAIL"}
 
@@ -80,34 +81,47 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     from agent.outside import Outside
 
     outside = Outside(SystemClock(), session.secret, {})
-    bound = await _accounts(config)
+    bound, moved = await _ledger_facts(config)
     lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
     lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
-    lines += await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
+    lines += moved or await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
     if config.ledger_server is not None:
         # Every verb reads this module.
         from agent.cli.setup import doctor_server
 
-        lines += await asyncio.to_thread(doctor_server.server, config, config.ledger_server)
+        found = await asyncio.to_thread(doctor_server.server, config, config.ledger_server)
+        lines += [line for line in found if not (moved and line.name == "ledger")]
     lines += [*await doctor_keys.keys(config), *await doctor_checks.daemon(config)]
     if session.is_service(config.file):
         lines += await doctor_checks.units()
     return [*lines, *await doctor_checks.webhook(config.notify)]
 
 
-async def _accounts(config: "Config") -> dict[str, str]:
-    """Return the account to which the ledger is bound, by market; nothing if the ledger cannot be read."""
+async def _ledger_facts(config: "Config") -> tuple[dict[str, str], list[doctor_checks.Line]]:
+    """Return the account to which the ledger is bound, by market, and a line if the ledger was moved elsewhere.
+
+    Both are empty if the ledger cannot be read: the other checks say why.
+    """
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 
     if not ledger_access.may_read(config):
-        return {}
+        return {}, []
     try:
         reader = await open_reader(ledger_access.place_of(config))
-    except LedgerError:
-        return {}
+    except LedgerError as error:
+        return {}, _moved(error)
     try:
         meta = await reader.meta()
     finally:
         await reader.close()
-    return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}
+    return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}, []
+
+
+def _moved(error: "LedgerError") -> list[doctor_checks.Line]:
+    """Return a line if the error says that the ledger was moved elsewhere: nobody opens it any more."""
+    from agent.ledger.ledger_errors import Code
+
+    sentence, _, fix = error.sentence.partition("; ")
+    is_moved = error.code is Code.MOVED
+    return [doctor_checks.Line("ledger", doctor_checks.Verdict.FAIL, sentence, fix)] if is_moved else []

@@ -256,7 +256,9 @@ async def daemon(config: "Config") -> list[Line]:
     ]
     lines += _quotas(metrics)
     if f'gpubid_build_info{{version="{__version__}"}}' not in metrics:
-        lines.append(Line("daemon's version", Verdict.WARN, f"it is not {__version__}", "systemctl restart gpubid"))
+        lines.append(
+            Line("daemon's version", Verdict.WARN, f"it is another one than {__version__}", "systemctl restart gpubid")
+        )
     if "gpubid_config_last_reload_successful 0.0" in metrics:
         fix = "gpubid check, fix the file, systemctl reload gpubid"
         lines.append(

@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 SILENCE_SECONDS = 25.0
 """A stream sends something every ten seconds. After this silence the daemon counts as gone."""
 RETRY_SECONDS = 2.0
+STANDS_BY = 503
+"""The status of a standby's answers, among others."""
 GONE = "the daemon does not answer: `gpubid run` starts it"
+
+
+class _StandsBy(Exception):
+    """The daemon stands by: it has no feed. The text says who leads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: event `fleet` with a document, `beat` with its instants, or `gone` if no daemon answers."""
+    """One message: event `fleet` with a document, `beat` with its instants, or `gone` with the sentence why.
+
+    `gone`: no daemon answers, or one that stands by.
+    """
 
     event: str
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -39,27 +48,32 @@ class FeedClient:
         self._socket = socket
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Yield the fleet now and after each change, without end. Yield `gone` once each time that the daemon ends.
+        """Yield the fleet now and after each change, without end. Yield `gone` each time that the daemon ends.
+
+        Yield it again when its sentence changes: a standby says how old the leader's beat is.
 
         Raises:
             Refused: the socket may not be opened, or the daemon ended the stream for another one.
         """
         import aiohttp
 
-        is_gone = False
+        told = ""
         while True:
+            why = GONE
             try:
                 async for message in self._stream():
-                    is_gone = False
+                    told = ""
                     if message.event == "refused":
                         raise Refused(str(message.body["sentence"]))
                     yield message
             except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
                 # Refused, ended or silent: the daemon is gone until it answers again.
                 self._must_be_allowed(error)
-            if not is_gone:
-                is_gone = True
-                yield Message("gone")
+            except _StandsBy as error:
+                why = str(error)
+            if why != told:
+                told = why
+                yield Message("gone", {"sentence": why})
             await asyncio.sleep(RETRY_SECONDS)
 
     async def preview(self, order: Order) -> Mapping[str, Any]:
@@ -86,6 +100,10 @@ class FeedClient:
             self._link(timeout) as link,
             link.get("http://gpubid/api/v1/events") as answer,
         ):
+            if answer.status == STANDS_BY:
+                said = await answer.json()
+                if said.get("error") == "standby":
+                    raise _StandsBy(str(said["sentence"]))
             answer.raise_for_status()
             event, rest = "", b""
             async for chunk in answer.content.iter_any():

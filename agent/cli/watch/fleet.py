@@ -1,5 +1,6 @@
 """`gpubid fleet`: slots, leases, spend and doubts from the ledger."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,9 +72,15 @@ async def last_notices(reader: "Reader", known: "Recollection", now: "datetime")
 
 
 async def _without_daemon(reader: "Reader", known: "Recollection") -> "list[Notice]":
-    """Return the notice that no daemon runs, and the reason if the last daemon refused to run."""
+    """Return the notice that no daemon runs, and the reason if the last daemon refused to run; or who leads."""
+    from agent.decide.operators import notices
     from agent.decide.operators.notices import Notice
 
+    leader = await reader.leading()
+    if leader is not None:
+        shown = leader.place, leader.since, leader.beat_age_seconds
+        there = notices.of_leader(*shown, is_shown=leader.is_shown)
+        return [replace(there, sentence=f"{there.sentence}; no daemon runs on this box")]
     bills = "; open leases go on billing" if known.leases else ""
     sentence = f"none runs on this ledger, so this is its last state{bills}: `gpubid run` continues"
     if await reader.rehearsed_until() is not None:

@@ -27,16 +27,20 @@ def watch(file: Path, *, as_json: bool) -> None:
 
 
 async def _watch(feed: feed_client.FeedClient, *, as_json: bool) -> None:
-    has_begun = False
+    has_begun = is_gone = False
     async with contextlib.aclosing(feed.messages()) as messages:
         async for message in messages:
             if message.event == "fleet":
-                has_begun = True
+                has_begun, is_gone = True, False
                 _print(message.body, as_json=as_json)
-            elif message.event == "gone":
+            elif message.event == "gone" and not is_gone:
+                is_gone = True
+                why = message.body["sentence"]
+                is_standby = why != feed_client.GONE
                 if not has_begun:
-                    raise Refused(f"{feed_client.GONE}; without --watch its last state is shown")
-                sys.stderr.write("gpubid: the daemon ended; waiting until it answers again\n")
+                    raise Refused(why if is_standby else f"{why}; without --watch its last state is shown")
+                ended = why if is_standby else "the daemon ended; waiting until it answers again"
+                sys.stderr.write(f"gpubid: {ended}\n")
 
 
 def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:

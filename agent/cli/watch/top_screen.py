@@ -94,7 +94,7 @@ class Top(App[None]):
         self._feed = feed
         self._fleet: Mapping[str, Any] = {}
         self._heard_at = 0.0
-        self._is_gone = False
+        self._why_gone = ""
         self._lines: deque[str] = deque(maxlen=2)
 
     def compose(self) -> ComposeResult:
@@ -122,8 +122,8 @@ class Top(App[None]):
         loop = asyncio.get_running_loop()
         try:
             async for message in self._feed.messages():
-                self._is_gone = message.event == "gone"
-                if not self._is_gone:
+                self._why_gone = message.body["sentence"] if message.event == "gone" else ""
+                if not self._why_gone:
                     self._heard_at = loop.time()
                 if message.event == "fleet":
                     self._fleet = message.body
@@ -145,10 +145,11 @@ class Top(App[None]):
     def _show_head(self) -> None:
         silent = asyncio.get_running_loop().time() - self._heard_at
         if self._fleet:
-            is_gone = self._is_gone or silent > SILENCE_SECONDS
-            self._put("head", top_text.head(self._fleet, silent, is_gone=is_gone))
-        elif self._is_gone:
-            self._put("head", GONE)
+            stands_by = self._why_gone if self._why_gone != GONE else ""
+            is_gone = bool(self._why_gone) or silent > SILENCE_SECONDS
+            self._put("head", top_text.head(self._fleet, silent, is_gone=is_gone, stands_by=stands_by))
+        elif self._why_gone:
+            self._put("head", self._why_gone)
 
     def _show(self) -> None:
         fleet = self._fleet

@@ -23,9 +23,14 @@ NEXT = 13
 """The least characters of the next decision. Only this column may be cut; the selected slot shows it whole."""
 
 
-def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> str:
-    """Return the first line: whether the figures are current, and how many slots run."""
+def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool, stands_by: str = "") -> str:
+    """Return the first line: whether the figures are current, and how many slots run.
+
+    `stands_by` is the sentence of a daemon that has lost the lead.
+    """
     of = f"figures of {fleet['as_of'][:19]}Z"
+    if stands_by:
+        return f"STALE, {of}: {plain(stands_by)}"
     if is_gone:
         return f"STALE: no daemon answers for {silent_seconds:.0f} s, {of}"
     if fleet["is_stale"]:

@@ -56,6 +56,10 @@ class FileStorage:
                 "next start (`systemctl restart gpubid`)",
             )
 
+    def leading(self) -> None:
+        """Return None: a file has no other machine's daemon."""
+        return
+
     def keep_room(self) -> bool:
         """Keep the ballast."""
         return ballast.keep(self.path)

@@ -12,6 +12,9 @@ BROKEN_RULE = ("21", "22", "23", "42601", "42P18", "42804", "42883")
 """A value that does not fit, a constraint, and statements that no release should have sent."""
 
 
+_CHECK = "`gpubid doctor` checks the server; until then nothing is paid for"
+
+
 class NotCommitted(Exception):
     """A commit ended without an error, but it is not certain that it is durable."""
 
@@ -36,16 +39,20 @@ def in_our_words(error: Exception, shown: str) -> LedgerError:
         )
     is_answer_lacking = not state and isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
     if is_answer_lacking or state.startswith(UNWRITABLE):
-        return LedgerError(
-            Code.UNWRITABLE,
-            f"{shown} cannot be written ({why}): `gpubid doctor` checks the server; until then nothing is paid for",
-        )
+        return LedgerError(Code.UNWRITABLE, f"{shown} cannot be written ({why}): {_CHECK}")
     if not isinstance(cause, psycopg.Error) or not state or state.startswith(BROKEN_RULE):
         return LedgerError(Code.CONFLICT, f"the ledger refused a value ({why}): this is a defect, report it")
     return LedgerError(
         Code.CORRUPT,
         f"{shown} is damaged or no ledger ({why}): restore the database from its backup, or name another schema",
     )
+
+
+def unreached(error: psycopg.Error, shown: str) -> str:
+    """Return the sentence of a session that could not begin: no answer, or a refused role or database."""
+    ours = in_our_words(error, shown)
+    is_answer_lacking = ours.code is Code.UNWRITABLE
+    return f"{shown} cannot be reached ({_line(error)}): {_CHECK}" if is_answer_lacking else ours.sentence
 
 
 def _line(error: BaseException) -> str:

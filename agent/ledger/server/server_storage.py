@@ -145,6 +145,15 @@ class ServerStorage:
                 "its next start (`systemctl restart gpubid`)",
             )
 
+    def leading(self) -> Leader | None:
+        """Return the daemon that leads now, by the server's own lock."""
+        raw = self._connected(reads=True)
+        try:
+            with raw:
+                return _leading(raw, self.address)
+        except psycopg.Error as error:
+            raise self._in_our_words(error) from error
+
     def keep_room(self) -> bool:
         """Return True: a server has no ballast, and refuses a write when its disk is full."""
         return True
@@ -245,7 +254,14 @@ class ServerStorage:
             LedgerError: LOCKED, another daemon leads; UNREACHABLE, UNWRITABLE.
         """
         with self._opening(self.connected()) as raw:
-            session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS, session.LEADER)
+            try:
+                session.take_lock(raw, self.address, session.LOCK_PATIENCE_SECONDS, session.LEADER)
+            except LedgerError as error:
+                leader = _leading(raw, self.address)
+                if leader is None:
+                    raise
+                why = f"is led by the daemon on {leader.place}: give the order there, or stop that daemon first"
+                raise LedgerError(error.code, f"{self.shown} {why}") from error
             return raw
 
     def _writer(self) -> "psycopg.Connection[Any]":
@@ -284,7 +300,7 @@ class ServerStorage:
         try:
             return session.connect(self.address, self._word(reads=reads), reads=reads)
         except psycopg.Error as error:
-            why = server_errors.in_our_words(error, self.shown).sentence
+            why = server_errors.unreached(error, self.shown)
             raise LedgerError(Code.UNREACHABLE, why) from error
 
     def _word(self, *, reads: bool) -> str:
@@ -297,6 +313,12 @@ class ServerStorage:
 
     def _in_our_words(self, error: Exception) -> LedgerError:
         return server_errors.in_our_words(error, self.shown)
+
+
+def _leading(raw: "psycopg.Connection[Any]", address: ServerAddress) -> Leader | None:
+    """Return the leader whose session has the lock now; None if nobody has it, or one that has not beaten yet."""
+    holder, leader = session.holder(raw, address.schema, session.LEADER), leader_row.read(raw)
+    return leader if holder is not None and leader is not None and leader.process == holder.process else None
 
 
 def _raw(link: sa.Connection) -> Any:  # noqa: ANN401 - either driver's own connection
