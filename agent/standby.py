@@ -1,13 +1,16 @@
 """A daemon that stands by: it watches who leads, answers who that is, and ends when it leads itself.
 
 1. It holds no pollers, sends nothing to a market, and writes nothing to the ledger.
-2. A server that does not answer is waited for, at the start too: after a blackout a box is often up before it, and a
+2. It reads once a minute whether its files would keep every open lease: it says before a failover that they would not.
+3. A server that does not answer is waited for, at the start too: after a blackout a box is often up before it, and a
    service manager gives a program up that ends a few times.
 """
 
 import asyncio
 import contextlib
+import math
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,12 +18,18 @@ from prometheus_client import CollectorRegistry
 
 from agent import systemd
 from agent.clock import Clock
+from agent.config.problems import ConfigError
 from agent.config.settings import Config
+from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
+from agent.ledger.reader import open_reader
+from agent.ledger.storage_port import Storage
+from agent.observe import reload_review
 from agent.telemetry import metric_families
 from agent.telemetry.health import Health
 from agent.telemetry.lead_metrics import LeadFigures
 from agent.web import operator_socket, standby_site
+from agent.web.reading.reload_json import Reloaded
 from agent.web.standby_site import LastLook
 
 if TYPE_CHECKING:
@@ -31,6 +40,8 @@ log = structlog.get_logger("gpubid.standby")
 LOOK_SECONDS = 1.0
 LATE_SECONDS = 60.0
 """A look that has not ended after so long is stuck: its session has far shorter deadlines."""
+JUDGED_SECONDS = 60.0
+"""How often the open leases are read: a failover is rare, and so is a change of slots."""
 _WAITED_FOR = frozenset({Code.UNREACHABLE, Code.UNWRITABLE})
 
 
@@ -44,14 +55,19 @@ class Standby:
         registry: CollectorRegistry,
         notifier: systemd.Notifier,
         clock: Clock,
+        read: Callable[[], Config],
     ) -> None:
-        """Serve on the addresses of `config`; nothing starts before `run`."""
-        self._config, self._campaign = config, campaign
+        """Serve on the addresses of `config`; nothing starts before `run`.
+
+        `read` reads the files of `config` again, or raises ConfigError.
+        """
+        self._config, self._campaign, self._read = config, campaign, read
         self._notifier, self._clock = notifier, clock
         self._registry = registry
         self._health = Health(clock.monotonic, "standby")
         self._health.expect("look", LATE_SECONDS)
         self._last_look = LastLook()
+        self._unfit, self._judged_at = "", -math.inf
         self._is_told_again = False
         self._is_told = ""
         metric_families.show_version(registry)
@@ -79,6 +95,16 @@ class Standby:
                     return True
             return False
 
+    def _reloaded(self) -> Reloaded:
+        """Read the files, and begin anew with them if they are good."""
+        file = str(self._config.file)
+        try:
+            digest = self._read().digest
+        except ConfigError as error:
+            return Reloaded(file, self._config.digest, error.problems)
+        self._read_again()
+        return Reloaded(file, digest)
+
     def _read_again(self) -> None:
         self._is_told_again = True
         self._campaign.wake()
@@ -93,7 +119,7 @@ class Standby:
         await server.start()
         open_parts.push_async_callback(server.close)
         place = operator_socket.path_of(config.ledger, config.runtime)
-        socket = standby_site.StandbySocket(place, config.operators, lambda: self._last_look, monotonic)
+        socket = standby_site.StandbySocket(place, config.operators, lambda: self._last_look, self._reloaded, monotonic)
         await socket.start()
         open_parts.push_async_callback(socket.close)
 
@@ -102,7 +128,7 @@ class Standby:
         frozen = self._campaign.frozen
         try:
             leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look, wait)
-            self._last_look = LastLook(leader)
+            self._last_look = LastLook(leader, unfit=await self._judged(leader))
         except asyncio.CancelledError:
             self._campaign.wake()
             raise
@@ -117,11 +143,36 @@ class Standby:
         self._notifier.watchdog()
         return self._campaign.has_won
 
+    async def _judged(self, leader: Leader | None) -> str:
+        """Return why the files of this box would not keep an open lease; empty if they would, or nobody leads."""
+        now = self._clock.monotonic()
+        if leader is None or now - self._judged_at < JUDGED_SECONDS:
+            return "" if leader is None else self._unfit
+        self._judged_at = now
+        with contextlib.suppress(LedgerError, systemd.CredentialError):
+            self._unfit = await _unfit(self._config, self._campaign.storage, self._clock)
+        return self._unfit
+
     def _tell(self) -> None:
         """Log and report a change of the leader."""
         about = "this daemon leads" if self._campaign.has_won else self._last_look.about
         if about == self._is_told:
             return
         self._is_told = about
-        (log.warning if self._last_look.trouble else log.info)("lead.seen", reason=about)
+        is_trouble = bool(self._last_look.trouble or self._last_look.unfit) and not self._campaign.has_won
+        (log.warning if is_trouble else log.info)("lead.seen", reason=about)
         self._notifier.status(about)
+
+
+async def _unfit(config: Config, place: Storage, clock: Clock) -> str:
+    """Return why a daemon with these files would not start beside the ledger's open leases; empty if it would."""
+    reader = await open_reader(place)
+    try:
+        now = clock.now()
+        found = reload_review.at_start(config, reload_review.holdings(await reader.recollection(now), now))
+    finally:
+        await reader.close()
+    # Each sentence ends with the order that would end a lease, which nobody should give for a failover.
+    shown = [f"{config.file}: {each.key}: {each.sentence.partition('; ')[0]}" for each in found]
+    more = f", and {len(shown) - 1} more" if len(shown) > 1 else ""
+    return f"{shown[0]}{more}" if shown else ""

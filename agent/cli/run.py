@@ -95,7 +95,7 @@ def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") ->
         return settings, tuned
 
 
-async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
+async def _won(config: "Config", notifier: "Notifier", file: Path) -> "Storage | None":
     """Stand by until this daemon leads; return its ledger's place, or None if the files are to be read again."""
     from agent.ledger import storage
 
@@ -103,12 +103,16 @@ async def _won(config: "Config", notifier: "Notifier") -> "Storage | None":
         return storage.of(config.ledger)
     # Nothing of a standby is imported where the ledger is a file.
     from agent.clock import SystemClock
+    from agent.simulator import climate_files
     from agent.standby import Standby
     from agent.telemetry import metric_families
     from agent.web.web_server import ListenError
 
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
-    standby = Standby(config, campaign, metric_families.registry(), notifier, SystemClock())
+    registry = metric_families.registry()
+    standby = Standby(
+        config, campaign, registry, notifier, SystemClock(), lambda: session.parse(file, climate_files.names())[0]
+    )
     try:
         has_won = await standby.run()
     except ListenError as error:
@@ -128,7 +132,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     )
     async with session.outside(config, keeps=not is_dry) as outside:
         notifier = systemd.Notifier(os.environ)
-        place = None if is_dry else await _won(config, notifier)
+        place = None if is_dry else await _won(config, notifier, file)
         if place is None and not is_dry:
             return False
         there = replace(outside, observer=figures.observer, ledger_place=place)

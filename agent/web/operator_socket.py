@@ -162,7 +162,7 @@ class OperatorSocket:
     async def _say(self, request: web.Request) -> web.Response:
         who = access.peer(request)
         if not self._may_order(who):
-            return _forbidden(who)
+            return forbidden(who)
         try:
             order = (await bounded_body.document(request, _Said)).order()
         except ValueError:
@@ -185,7 +185,7 @@ class OperatorSocket:
     async def _reload(self, request: web.Request) -> web.Response:
         who = access.peer(request)
         if not self._may_order(who):
-            return _forbidden(who)
+            return forbidden(who)
         if self._process is None:
             return _nothing_yet()
         return web.json_response(self._process.reload().as_json())
@@ -302,7 +302,8 @@ def _instant(text: str | None) -> datetime | None:
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
-def _forbidden(who: access.Peer) -> web.Response:
+def forbidden(who: access.Peer) -> web.Response:
+    """Return the refusal of an order from a user who may only read."""
     sentence = f"{who} may read but not give orders; run this as the daemon's user, or name the uid in [operators] uids"
     return web.json_response({"error": "forbidden", "sentence": sentence}, status=403)
 

@@ -13,6 +13,8 @@ from prometheus_client import CollectorRegistry
 from agent.config.settings import Listen, Operators
 from agent.ledger.leader import Leader
 from agent.telemetry.health import Health
+from agent.web import operator_socket
+from agent.web.reading.reload_json import Reloaded
 from agent.web.request_checks import access, middlewares
 from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
@@ -22,10 +24,14 @@ BY_LABEL = "`gpubid kill --by-label` ends instances from any machine, without th
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """A standby's last look: who leads, or why that is not known."""
+    """A standby's last look: who leads, or why that is not known.
+
+    `unfit` is why this box could not take over: its files would not keep a lease.
+    """
 
     leader: Leader | None = None
     trouble: str = ""
+    unfit: str = ""
 
     @property
     def about(self) -> str:
@@ -33,7 +39,10 @@ class LastLook:
         if self.leader is None:
             return f"this daemon stands by, and no leader is seen{f': {self.trouble}' if self.trouble else ''}"
         is_late = "" if self.leader.is_shown else ", and has stopped beating"
-        return f"this daemon stands by; {self.leader.place} leads since {self.leader.since:%Y-%m-%d %H:%M:%SZ}{is_late}"
+        leads = f"{self.leader.place} leads since {self.leader.since:%Y-%m-%d %H:%M:%SZ}{is_late}"
+        fix = "give this box the leader's files and reload it"
+        unfit = f"; it could not take over: {self.unfit}: {fix}" if self.unfit else ""
+        return f"this daemon stands by; {leads}{unfit}"
 
     @property
     def sentence(self) -> str:
@@ -98,14 +107,20 @@ def _refusing(last_look: Callable[[], LastLook]) -> Callable[[web.Request], Any]
 
 
 class StandbySocket:
-    """The operators' socket of a standby: it answers every call with the leader's address."""
+    """The operators' socket of a standby: it reloads its own files, and answers else with the leader's address."""
 
     def __init__(
-        self, path: Path, operators: Operators, last_look: Callable[[], LastLook], monotonic: Callable[[], float]
+        self,
+        path: Path,
+        operators: Operators,
+        last_look: Callable[[], LastLook],
+        reload: Callable[[], Reloaded],
+        monotonic: Callable[[], float],
     ) -> None:
-        self._path, self._operators = path, operators
+        self._path, self._operators, self._reload = path, operators, reload
         refusals = Refusals(monotonic)
         site = web.Application(middlewares=[middlewares.answering(refusals)])
+        site.router.add_post("/reload", self._reloaded)
         site.router.add_route("*", "/{path:.*}", _refusing(last_look))
         self._runner = web.AppRunner(site, **middlewares.bounds(refusals))
 
@@ -125,6 +140,12 @@ class StandbySocket:
             await self._runner.cleanup()
             why = os.strerror(error.errno) if error.errno else str(error)
             raise ListenError(f"cannot listen on {self._path} ({why}); give [ledger] a shorter path") from None
+
+    async def _reloaded(self, request: web.Request) -> web.Response:
+        who = access.peer(request)
+        if not access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order):
+            return operator_socket.forbidden(who)
+        return web.json_response(self._reload().as_json())
 
     async def close(self) -> None:
         """Stop listening."""

@@ -114,6 +114,50 @@ async def test_a_second_daemon_of_one_box_ends_with_a_sentence(tmp_path: Path, d
             assert (await asked(two.places[1], "/fleet"))[0] == 503, "the standby's socket is there"
 
 
+async def test_a_standby_whose_files_would_not_keep_a_lease_says_so_before_a_failover(
+    tmp_path: Path, database: str
+) -> None:
+    """It took the lead with such files, ended, and left the leases to nobody."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        await two.until_running(0)
+        file = two.places[1] / "agent.toml"
+        good = file.read_text()
+        other = good.replace("[workloads.train", "[workloads.other")
+        file.write_text(other)
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+
+            async def told() -> bool:
+                return "could not take over" in (await two.gpubid(1, "fleet")).err
+
+            await until(told, "that its files do not fit")
+            ran = await two.gpubid(1, "fleet")
+            assert re.search(
+                r"workloads\.train: is gone, but vast-\d+ of train/0 \(\S+\) goes on: give this box", ran.err
+            )
+            assert "gpubid release" not in ran.err, "nobody should end a lease for a failover"
+            checked = await two.gpubid(1, "check", "--against-running")
+            assert (checked.code, "refused: workloads.train: is gone" in checked.out) == (1, True), checked
+            looked = await two.gpubid(1, "doctor", "--json")
+            (line,) = (each for each in looked.json["lines"] if each["name"] == "start")
+            assert (line["verdict"], "workloads.train" in line["sentence"]) == ("fail", True)
+
+            file.write_text(other + "nonsense = 1\n")
+            refused = await two.gpubid(1, "reload")
+            assert (refused.code, "nonsense: is not a key" in refused.err) == (2, True), refused
+            file.write_text(good)
+            taken = await two.gpubid(1, "reload")
+            assert (taken.code, taken.out.startswith("applied: ")) == (0, True), taken
+
+            async def fits() -> bool:
+                return (
+                    "give the command on" in (shown := (await two.gpubid(1, "fleet")).err) and "not take" not in shown
+                )
+
+            await until(fits, "that its files fit")
+
+
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:
     """After a blackout a box may be up before its ledger's server; systemd would give up after six starts."""
     with postgres.serving() as server:

@@ -145,9 +145,19 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
     from agent.observe import reload_review
     from agent.web.reading import caps
 
-    running = await daemon_socket.get(config, "/running")
+    running = await _of_daemon(config)
     present = await _holdings(config, from_daemon=running is not None)
     return reload_review.findings(config, present, caps.of(running["limits"]) if running else None)
+
+
+async def _of_daemon(config: "Config") -> "dict[str, Any] | None":
+    """Return what the daemon runs with; None if none runs here, or one that stands by: then the ledger is read."""
+    try:
+        return await daemon_socket.running(config)
+    except daemon_socket.Refused as error:
+        if error.code == "standby":
+            return None
+        exits.stop(error.exit_code, [str(error)])
 
 
 async def _holdings(config: "Config", *, from_daemon: bool) -> "Holdings":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.ledger_errors import LedgerError
+    from agent.ledger.reader import Reader
 
 _SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", doctor_checks.Verdict.FAIL: "FAIL"}
 
@@ -81,16 +82,18 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     from agent.outside import Outside
 
     outside = Outside(SystemClock(), session.secret, {})
-    bound, moved = await _ledger_facts(config)
+    bound, refused = await _ledger_facts(config)
     lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
     lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
-    lines += moved or await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
+    is_moved = any(line.name == "ledger" for line in refused)
+    lines += refused
+    lines += [] if is_moved else await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
     if config.ledger_server is not None:
         # Every verb reads this module.
         from agent.cli.setup import doctor_server
 
         found = await asyncio.to_thread(doctor_server.server, config, config.ledger_server)
-        lines += [line for line in found if not (moved and line.name == "ledger")]
+        lines += [line for line in found if not (is_moved and line.name == "ledger")]
     lines += [*await doctor_keys.keys(config), *await doctor_checks.daemon(config)]
     if session.is_service(config.file):
         lines += await doctor_checks.units()
@@ -98,7 +101,7 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
 
 
 async def _ledger_facts(config: "Config") -> tuple[dict[str, str], list[doctor_checks.Line]]:
-    """Return the account to which the ledger is bound, by market, and a line if the ledger was moved elsewhere.
+    """Return the account to which the ledger is bound, by market, and lines on why no daemon can start with it.
 
     Both are empty if the ledger cannot be read: the other checks say why.
     """
@@ -112,10 +115,23 @@ async def _ledger_facts(config: "Config") -> tuple[dict[str, str], list[doctor_c
     except LedgerError as error:
         return {}, _moved(error)
     try:
-        meta = await reader.meta()
+        meta, orphaned = await reader.meta(), await _orphaned(config, reader)
     finally:
         await reader.close()
-    return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}, []
+    return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}, orphaned
+
+
+async def _orphaned(config: "Config", reader: "Reader") -> list[doctor_checks.Line]:
+    """Return a line for each open lease that forbids a start with these files, such as those of a standby's box."""
+    from agent.clock import SystemClock
+    from agent.observe import reload_review
+
+    now = SystemClock().now()
+    found = reload_review.at_start(config, reload_review.holdings(await reader.recollection(now), now))
+    fix = "correct the file; on a standby's box, take the leader's"
+    return [
+        doctor_checks.Line("start", doctor_checks.Verdict.FAIL, f"{each.key}: {each.sentence}", fix) for each in found
+    ]
 
 
 def _moved(error: "LedgerError") -> list[doctor_checks.Line]:

@@ -59,6 +59,16 @@ async def get(config: "Config | DaemonPaths", route: str, query: Query | None = 
     return await _or_end(_path(config), "GET", route, params=query)
 
 
+async def running(config: "Config") -> dict[str, Any] | None:
+    """Return the limits and workloads that the daemon runs with, or None if no daemon listens.
+
+    Raises:
+        Refused: the daemon stands by, or gives no answer.
+    """
+    said: dict[str, Any] | None = await asked(_path(config), "GET", "/running")
+    return said
+
+
 async def order(config: "Config | DaemonPaths", given: Order) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None if no daemon listens.
 
