@@ -25,9 +25,8 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import open_reader
 from agent.ledger.storage_port import Storage
 from agent.observe import reload_review
-from agent.telemetry import metric_families
+from agent.telemetry import lead_metrics
 from agent.telemetry.health import Health
-from agent.telemetry.lead_metrics import LeadFigures
 from agent.web import operator_socket, standby_site
 from agent.web.reading.reload_json import Reloaded
 from agent.web.standby_site import LastLook
@@ -70,8 +69,8 @@ class Standby:
         self._unfit, self._judged_at = "", -math.inf
         self._is_told_again = False
         self._is_told = ""
-        metric_families.show_version(registry)
-        figures = LeadFigures(registry)
+        lead_metrics.show_version(registry)
+        figures = lead_metrics.LeadFigures(registry)
         figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
 
     async def run(self) -> bool:

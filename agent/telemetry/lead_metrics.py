@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from agent import __version__
+
 
 class LeadFigures:
     """Three gauges, read at each scrape: a cycle that hangs must not keep an old answer."""
@@ -32,3 +34,8 @@ class LeadFigures:
         self._leads.set_function(leads)
         self._since.set_function(since)
         self._beat.set_function(beat)
+
+
+def show_version(target: CollectorRegistry) -> None:
+    """Register the running version for a standby, which has none of the other metrics of the program."""
+    Gauge("gpubid_build_info", "The running version.", ("version",), registry=target).labels(__version__).set(1)

@@ -60,11 +60,6 @@ def registry() -> CollectorRegistry:
     return fresh
 
 
-def show_version(target: CollectorRegistry) -> None:
-    """Register the running version, also of a standby."""
-    Gauge("gpubid_build_info", "The running version.", ("version",), registry=target).labels(__version__).set(1)
-
-
 class Families:
     """The metrics of the program."""
 
@@ -290,7 +285,7 @@ class Families:
         )
 
     def _make_program(self, target: CollectorRegistry) -> None:
-        show_version(target)
+        self.build = Gauge("gpubid_build_info", "The running version.", ("version",), registry=target)
         self.cycle_duration = Histogram(
             "gpubid_cycle_duration_seconds", "How long a cycle took.", registry=target, buckets=CYCLE_SECONDS
         )
@@ -335,6 +330,7 @@ class Families:
         )  # fmt: skip
 
     def _start_at_zero(self, markets: tuple[str, ...], workloads: tuple[str, ...]) -> None:
+        self.build.labels(__version__).set(1)
         for market in markets:
             self._start_market(market)
         for workload in workloads:

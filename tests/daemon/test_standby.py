@@ -74,14 +74,19 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
                 assert (await two.until_running(0))["lease"] == lease["lease"]
                 await _ends_nothing_behind_the_leader(two)
         assert await two.rents() == 1
-        ran = await two.gpubid(1, "kill", "--by-label", "--yes")
-        assert (ran.code, await two.market.billing() != []) == (2, True), "only a person at a terminal"
-        words = ["kill", "--by-label", "--no-wait"]
-        assert typed(words, two.places[1], ["y", "n"], key=DEFAULT_KEY)[0] == 1
-        assert len(await two.live()) == 1
-        code, printed = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
-        assert code == 0, printed
-        assert not await two.live()
+        await _ends_all_by_label(two)
+
+
+async def _ends_all_by_label(two: Pair) -> None:
+    """Without a leader, a person at a terminal ends everything, and is asked twice."""
+    ran = await two.gpubid(1, "kill", "--by-label", "--yes")
+    assert (ran.code, await two.market.billing() != []) == (2, True), "only a person at a terminal"
+    words = ["kill", "--by-label", "--no-wait"]
+    assert typed(words, two.places[1], ["y", "n"], key=DEFAULT_KEY)[0] == 1
+    assert len(await two.live()) == 1
+    code, printed = typed(["kill", "--by-label"], two.places[1], ["y", "y"], key=DEFAULT_KEY)
+    assert code == 0, printed
+    assert not await two.live()
 
 
 async def _ends_nothing_behind_the_leader(two: Pair) -> None:

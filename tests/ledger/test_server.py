@@ -258,6 +258,25 @@ async def test_the_reading_role_reads_and_may_not_write(
     await ledger.close()
 
 
+async def test_a_reading_role_without_a_right_is_no_damaged_ledger(
+    address: ServerAddress, path: Path, clock: SteppedClock
+) -> None:
+    """It said that the database is damaged and is to be restored."""
+    absent = ServerAddress(address.url, address.schema, reader="nobody_here")
+    await (await Ledger.open(storage.of(path, address), clock=clock)).close()
+    with pytest.raises(LedgerError) as refused:
+        await Ledger.open(storage.of(path, absent), clock=clock)
+    assert (refused.value.code, "CREATE ROLE nobody_here" in refused.value.sentence) == (Code.UNREADABLE, True)
+    with administered(address) as raw:
+        raw.execute(f"CREATE ROLE stranger LOGIN PASSWORD '{postgres.PASSWORD}'")
+    shown = ServerAddress(address.url, address.schema, reader="stranger")
+    with pytest.raises(LedgerError) as refused:
+        await open_reader(storage.of(path, shown))
+    assert refused.value.code is Code.UNREADABLE
+    assert "stranger may not read" in refused.value.sentence
+    assert "names that role as reader" in refused.value.sentence
+
+
 async def test_two_fleets_of_one_server_do_not_see_each_other(
     served: Ledger, address: ServerAddress, path: Path, clock: SteppedClock
 ) -> None:

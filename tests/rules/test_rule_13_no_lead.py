@@ -76,6 +76,24 @@ def test_nothing_is_sent(seed: int, how: str, *, is_killed: bool) -> None:
     play(story, seed=seed)
 
 
+def test_a_person_is_not_told_that_an_order_was_sent() -> None:
+    """It said that two orders were sent to the market, and both instances went on billing."""
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        sent = len(world.orders)
+        lose(world, "deposed")
+        with pytest.raises(LedgerError) as refused:
+            await spending.kill(world.app)
+        assert len(world.orders) == sent
+        assert refused.value.code is Code.DEPOSED
+        assert "were sent" not in refused.value.sentence
+        assert "give it again" in refused.value.sentence
+
+    play(story)
+
+
 def test_a_paying_request_is_withheld_when_its_record_is_old_and_nothing_blocks_its_slot() -> None:
     """The machine slept between "sent" and the first byte."""
 

@@ -14,10 +14,12 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.workload import Workload
-from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 
+_WITHOUT_LEAD = frozenset({Code.UNLED, Code.DEPOSED})
+"""Errors of a daemon that sends nothing any more, endings included."""
 Write = Callable[[Transaction], None]
 """Records an order; it may be called again after a commit that failed."""
 
@@ -28,17 +30,21 @@ async def carry_out(
     """Record an order with `write`, send the endings that it `wanted`, and return their intents as they ended.
 
     Raises:
-        LedgerError: it could not be written down; endings were sent all the same.
+        LedgerError: it could not be written down; endings were sent all the same. UNLED, DEPOSED: nothing was sent.
     """
     unwritten = await _unwritten(ledger, write)
     if unwritten is not None and not wanted:
         raise unwritten
     executor.hasten()
+    unsent: LedgerError | None = None
     try:
         return await executor.run(wanted, {work.name: work for work in workloads})
+    except LedgerError as error:
+        unsent = error if error.code in _WITHOUT_LEAD else None
+        raise
     finally:
         if unwritten is not None:
-            await _write_late(ledger, write, len(wanted))
+            await _write_late(ledger, write, len(wanted), unsent)
 
 
 def note(tx: Transaction, wanted: Sequence[Release | Pause], who: str, now: datetime) -> None:
@@ -60,8 +66,11 @@ def note(tx: Transaction, wanted: Sequence[Release | Pause], who: str, now: date
         )
 
 
-async def _write_late(ledger: Ledger, write: Write, sent: int) -> None:
+async def _write_late(ledger: Ledger, write: Write, sent: int, unsent: LedgerError | None) -> None:
     error = await _unwritten(ledger, write)
+    if error is not None and unsent is not None:
+        fix = "the order is not written down either: give it again once a daemon leads"
+        raise LedgerError(unsent.code, f"{unsent.sentence}; {fix}")
     if error is not None:
         raise LedgerError(
             error.code,

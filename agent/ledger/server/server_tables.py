@@ -22,6 +22,10 @@ from agent.ledger.tables import schema
 
 FIRST = "0126"
 """The first schema that was ever on a server."""
+_GRANTS = (
+    "a daemon whose file names that role as reader grants it when it begins to lead; name it on both boxes, then "
+    "restart the leader"
+)
 VERSION = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 
 
@@ -29,12 +33,16 @@ def revision(raw: "psycopg.Connection[Any]", address: ServerAddress) -> str | No
     """Return the schema of a ledger, None if there is none yet.
 
     Raises:
-        LedgerError: CORRUPT, the schema has other tables; NEWER_SCHEMA, UNRELEASED_SCHEMA.
+        LedgerError: UNREADABLE, the role has no right; CORRUPT, the schema has other tables; NEWER_SCHEMA,
+            UNRELEASED_SCHEMA.
     """
     query = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
     tables = {name for (name,) in raw.execute(query, (address.schema,))}
     if not tables:
         return None
+    if not _one(raw, "SELECT has_schema_privilege(%s, 'USAGE')", address.schema):
+        sentence = f"{_one(raw, 'SELECT current_user')} may not read {address.shown}"
+        raise LedgerError(Code.UNREADABLE, f"{sentence}: {_GRANTS}")
     if not {"alembic_version", "leader", "meta", "intents"} <= tables:
         sentence = f"{address.shown} has tables, but no ledger of gpubid: name another [ledger] schema"
         raise LedgerError(Code.CORRUPT, sentence)
@@ -131,7 +139,19 @@ def renumber(link: sa.Connection) -> None:
 
 
 def _show(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
-    """Let the reading role read, and nothing else."""
+    """Let the reading role read, and nothing else.
+
+    Raises:
+        LedgerError: UNREADABLE, there is no such role.
+    """
+    if not _one(raw, "SELECT count(*) FROM pg_roles WHERE rolname = %s", address.reader):
+        fix = f"CREATE ROLE {address.reader} LOGIN PASSWORD '...' there, or take reader out of [ledger]"
+        raise LedgerError(Code.UNREADABLE, f"{address.shown} has no role {address.reader}, the reader: {fix}")
     names = {"schema": sql.Identifier(address.schema), "reader": sql.Identifier(address.reader)}
     for grant in ("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}"):
         raw.execute(sql.SQL(f"GRANT {grant} TO {{reader}}").format(**names))
+
+
+def _one(raw: "psycopg.Connection[Any]", query: str, *values: object) -> Any:  # noqa: ANN401 - any value
+    row = raw.execute(query.encode(), values).fetchone()
+    return None if row is None else row[0]
