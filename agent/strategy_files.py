@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,16 @@ def digest(strategy: str, params: Params) -> str:
 def params(names: Collection[str]) -> dict[str, type[Params]]:
     """Return the types of the numbers of the installed strategies in `names`."""
     return {name: strategy.params for name, strategy in installed().items() if name in names}
+
+
+def with_place_of_number(problem: problems.Problem) -> problems.Problem:
+    """Return a mistake with its place if a workload has a number of a strategy, and as it is else."""
+    number = problem.key.rpartition(".")[2]
+    if problem.code != "unknown_key" or not problem.key.startswith("workloads."):
+        return problem
+    owners = sorted(name for name, strategy in installed().items() if number in strategy.params.model_fields)
+    if not owners:
+        return problem
+    of = f"is a number of {' and '.join(owners)}, not of a workload"
+    fix = f'write it in a file of your own: strategy = "{owners[0]}" and this key; handbook, "Tuning"'
+    return replace(problem, sentence=f"{of}; {fix}")

@@ -302,6 +302,9 @@ def _disk(work: Workload, name: str) -> Iterator[Finding]:
 
 
 def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
+    if work.deadline is None and work.strategy == "deadline":
+        fix = f"write a [{name}.deadline] table, or choose another strategy"
+        yield Finding(f"{name}.strategy", "rents nothing without a deadline", fix)
     if work.deadline is None or work.deadline.by <= now:
         return
     left = (work.deadline.by - now) / timedelta(hours=1)

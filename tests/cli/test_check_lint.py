@@ -55,3 +55,20 @@ async def test_a_region_that_no_offer_was_seen_in_draws_a_warning(tmp_path: Path
         'workloads.train.regions: gpubid knows no country, state or data centre "Atlantis", and no offer was seen '
         'there; write the codes of countries, such as "US"'
     )
+
+
+async def test_a_strategy_that_waits_for_a_deadline_draws_a_warning_without_one(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD.replace('strategy = "patient"', 'strategy = "deadline"'))
+    ran = await gpubid(tmp_path, "check")
+    assert ran.code == 0, ran
+    assert "workloads.train.strategy: rents nothing without a deadline" in " ".join(ran.out.split())
+
+
+async def test_a_number_of_a_strategy_in_a_workload_is_told_its_place(tmp_path: Path) -> None:
+    """The handbook's three lines of a target, copied into a workload, were answered with another key of workloads."""
+    (tmp_path / "agent.toml").write_text(added("target = 0.99\nheadroomy = 1"))
+    ran = await gpubid(tmp_path, "check")
+    assert ran.code == 2, ran
+    target, other = ran.err.splitlines()
+    assert "workloads.train.target: is a number of hedged, not of a workload; write it in a file of your own" in target
+    assert "workloads.train.headroomy: is not a key here" in other

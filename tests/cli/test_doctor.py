@@ -173,3 +173,20 @@ async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> Non
         assert [name for name, text in told.items() if secret in text and name != "bundle.tar.gz"] == [], secret
     again = await gpubid(tmp_path, "report", bundle)
     assert (again.code, "exists" in again.err) == (2, True)
+
+
+async def test_a_file_that_would_leave_a_lease_alone_names_no_order_that_ends_it(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, _):
+        await until(market.billing, "a rent")
+        file, beside = tmp_path / "agent.toml", tmp_path / "ledger.sqlite.fleet"
+        file.write_text(file.read_text().replace("[workloads.train", "[workloads.other"))
+        start = lines(await gpubid(tmp_path, "doctor", "--json"))["start"]
+        assert (start["verdict"], "workloads.train: is gone, but" in start["sentence"]) == ("fail", True), start
+        assert "gpubid release" not in start["sentence"] + start["fix"]
+        mine = beside.read_text().strip()
+        beside.write_text("0123456789ab\n")
+        start = lines(await gpubid(tmp_path, "doctor", "--json"))["start"]
+        assert f"the ledger is of fleet {mine}" in start["sentence"], (
+            "the wrong ledger is named, not the wrong workload"
+        )
+        beside.write_text(f"{mine}\n")

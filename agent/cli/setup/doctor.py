@@ -115,7 +115,8 @@ async def _ledger_facts(config: "Config") -> tuple[dict[str, str], list[doctor_c
     except LedgerError as error:
         return {}, _moved(error)
     try:
-        meta, orphaned = await reader.meta(), await _orphaned(config, reader)
+        meta = await reader.meta()
+        orphaned = _of_another_fleet(config, meta.get("fleet_id", "")) or await _orphaned(config, reader)
     finally:
         await reader.close()
     return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}, orphaned
@@ -128,10 +129,26 @@ async def _orphaned(config: "Config", reader: "Reader") -> list[doctor_checks.Li
 
     now = SystemClock().now()
     found = reload_review.at_start(config, reload_review.holdings(await reader.recollection(now), now))
-    fix = "correct the file; on a standby's box, take the leader's"
-    return [
-        doctor_checks.Line("start", doctor_checks.Verdict.FAIL, f"{each.key}: {each.sentence}", fix) for each in found
-    ]
+    # Each sentence ends with an order that ends a lease. The file is more likely wrong than the lease.
+    whys = (f"{each.key}: {each.sentence.partition('; ')[0]}" for each in found)
+    fix = "correct the file, on a standby's box by the leader's; `gpubid check --against-running` says more"
+    return [doctor_checks.Line("start", doctor_checks.Verdict.FAIL, f"no daemon starts: {why}", fix) for why in whys]
+
+
+def _of_another_fleet(config: "Config", fleet_id: str) -> list[doctor_checks.Line]:
+    """Return a line if the small file beside the ledger's path is of another fleet than the ledger."""
+    from agent.ledger.file import sidecar
+    from agent.ledger.ledger_errors import LedgerError
+
+    try:
+        beside = sidecar.read_fleet_id(config.ledger)
+    except LedgerError as error:
+        return [doctor_checks.Line("start", doctor_checks.Verdict.FAIL, error.sentence, "see the message")]
+    if beside in {None, fleet_id}:
+        return []
+    sentence = f"no daemon starts: the ledger is of fleet {fleet_id}, {config.ledger}.fleet has {beside}"
+    fix = "name the ledger of this fleet under [ledger]; on a server also schema_name"
+    return [doctor_checks.Line("start", doctor_checks.Verdict.FAIL, sentence, fix)]
 
 
 def _moved(error: "LedgerError") -> list[doctor_checks.Line]:

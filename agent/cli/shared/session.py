@@ -80,13 +80,16 @@ def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]
     from agent import strategy_files
     from agent.config import loading
 
-    config = loading.load(
-        path,
-        strategies=strategy_files.installed().keys(),
-        climates=climates,
-        runs_processes=_runs_processes,
-        check_query=_check_query,
-    )
+    try:
+        config = loading.load(
+            path,
+            strategies=strategy_files.installed().keys(),
+            climates=climates,
+            runs_processes=_runs_processes,
+            check_query=_check_query,
+        )
+    except ConfigError as error:
+        raise ConfigError(tuple(map(strategy_files.with_place_of_number, error.problems))) from None
     return config, strategy_files.load(config.strategies)
 
 
