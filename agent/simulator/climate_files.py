@@ -43,7 +43,7 @@ def _brought() -> Mapping[str, str]:
 def named(name: str) -> Climate:
     """Return a climate by its name."""
     if name not in names():
-        raise ClimateError(f"There is no climate {name!r}; known: {', '.join(names())}.")
+        raise ClimateError(f"there is no climate {name!r}; known: {', '.join(names())}")
     if name in _shipped():
         return parse((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"), name)
     return parse(_brought()[name], name)

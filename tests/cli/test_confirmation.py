@@ -72,7 +72,7 @@ async def test_without_a_daemon_the_ledger_tells_what_would_end(tmp_path: Path) 
         assert "1 lease(s), $" in shown
         unknown, shown = await at_terminal(tmp_path, "release", "nothing")
         assert unknown == 2
-        assert "nothing is named 'nothing'" in shown
+        assert "no workload, slot or lease is named 'nothing'" in shown
         for suffix in ("-wal", "-shm"):
             (tmp_path / f"ledger.sqlite{suffix}").unlink(missing_ok=True)
         (tmp_path / "ledger.sqlite").write_bytes(b"this is no database" * 100)

@@ -184,7 +184,8 @@ def _refuse_never_done(order: Order, target: Target, grounds: Grounds) -> None:
         raise OrderError("bad_target", f"{order.target!r} is no workload, slot or lease: only those can be done")
     kinds = [getattr(work, "kind", None) for work in grounds.workloads if work.name == target.workload]
     if kinds and getattr(kinds[0], "value", "batch") == "service":
-        raise OrderError("service", f"{order.target} is a service and never done; use `gpubid drain` or `release`")
+        ways = f"`gpubid drain {order.target}` stops its rents, `gpubid release {order.target}` ends its leases"
+        raise OrderError("service", f"{order.target} is a service, which is never done: {ways}")
 
 
 def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
@@ -288,7 +289,7 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
     work = named[0] if named else None
     if work is None or work.deadline is None:
         names = ", ".join(each.name for each in grounds.workloads if each.deadline is not None) or "none"
-        raise OrderError("no_deadline", f"{order.target!r} is no workload with a deadline; with one are: {names}")
+        raise OrderError("no_deadline", f"{order.target!r} has no deadline; workloads with one: {names}")
     if order.hours is None or not is_hours(order.hours):
         raise OrderError("bad_hours", f"{order.hours} is no number of hours done; write for example 12.5")
     before = grounds.known.progress.get(work.name)
@@ -327,8 +328,7 @@ def _target(target: str, grounds: Grounds) -> tuple[Target, tuple[Lease, ...]]:
     named = tuple(lease for lease in leases if target in {lease.lease_id, lease.instance_id})
     if named:
         return hold.of_lease(named[0].lease_id), named
-    names = ", ".join(work.name for work in grounds.workloads)
-    raise OrderError("unknown_target", f"nothing is named {target!r}; workloads: {names}; {_open(grounds)}")
+    raise OrderError("unknown_target", operator_targets.unknown(target, grounds.workloads, leases))
 
 
 def _place(target: str, grounds: Grounds) -> Target:

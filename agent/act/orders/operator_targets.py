@@ -1,10 +1,13 @@
 """The host or owner of a target: `host:MARKET/ID`, or `host:ID` if only one market has that id."""
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 
+from agent.config import problems
 from agent.domain.record import hold
 from agent.domain.record.hold import Target, TargetKind
 from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
 _KINDS = {"host": TargetKind.HOST, "owner": TargetKind.OWNER}
@@ -30,6 +33,9 @@ def place(target: str, markets: Iterable[str], known: Recollection) -> Target:
     kind = _KINDS[named]
     every = sorted({*markets, *known.hosts, *(lease.market for lease in known.leases)})
     market, _, rest = name.partition("/")
+    if not rest and market in every:
+        sentence = f"{market} is a market: write {kind}:{market}/ID for one {kind}, or market:{market} for all of it"
+        raise AmbiguousPlaceError(sentence)
     if rest and market in every:
         return Target(kind, name)
     having = sorted(set(_having(kind, name, known)))
@@ -42,6 +48,18 @@ def place(target: str, markets: Iterable[str], known: Recollection) -> Target:
         f"{kind} {name} is known on {len(having)} markets" if having else f"no market is known to have {kind} {name}"
     )
     raise AmbiguousPlaceError(f"{count}: name the market too, {choices}")
+
+
+def unknown(target: str, workloads: Sequence[Workload], leases: Iterable[Lease]) -> str:
+    """Return the message for a target that names nothing, with the slots of its workload, or the nearest name."""
+    for work in workloads:
+        if target.rpartition("/")[0] == work.name:
+            return problems.no_slot(work.name, len(work.places), target)
+    names, ids = [work.name for work in workloads], sorted(lease.lease_id for lease in leases)
+    close = difflib.get_close_matches(target, [*names, *ids], n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    known = f"workloads: {', '.join(names)}; open leases: {', '.join(ids) or 'none'}"
+    return f"no workload, slot or lease is named {target!r}; {known}{hint}"
 
 
 def leases_at(target: Target, leases: Iterable[Lease]) -> tuple[Lease, ...]:

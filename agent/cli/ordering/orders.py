@@ -69,7 +69,7 @@ def release(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     yes: confirmation.YesOption = False,
     is_gone: Annotated[
-        bool, typer.Option("--gone", help="You have looked where it is billed, and nothing of it is left.")
+        bool, typer.Option("--gone", help="Say that you have looked at the market, and nothing of it is left there.")
     ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -169,13 +169,13 @@ def absent(
 
 def demand(
     workload: Annotated[str, typer.Argument(help="A workload with a demand.", autocompletion=completion.places)],
-    slots: Annotated[int | None, typer.Argument(min=0, help="How many slots it is to have.")] = None,
+    slots: Annotated[int | None, typer.Argument(min=0, help="The wanted number of slots.")] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     lasts: Annotated[str, typer.Option("--for", metavar="SPAN", help="For how long: 90m, 2h, 1d.")] = "",
-    is_over: Annotated[bool, typer.Option("--end", help="Let what is read count again.")] = False,
+    is_over: Annotated[bool, typer.Option("--end", help="End this: the answers of the demand count again.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Set the wanted number of slots by hand for a time, in place of what the demand answers."""
+    """Set the wanted number of slots of a workload by hand, for a time. The answers of its demand do not count then."""
     if is_over is (slots is not None) or bool(lasts) is not (slots is not None):
         exits.stop(exits.BAD_INPUT, ["write NAME N --for SPAN, for example workers 5 --for 1h, or NAME --end"])
     order_sending.give([Order("demand", workload, _span(lasts), slots=slots)], config, as_json=as_json)

@@ -44,7 +44,7 @@ _CHECKPOINT_OPTIONS = {
     "checkpoint.size_gb": "--checkpoint-gb",
     "checkpoint.at": "--checkpoint-at",
 }
-"""The options whose names are not those of their keys."""
+"""The options whose names differ from their keys."""
 _BEFORE_UNITS = 4
 """Cells of a row before its dollars per unit."""
 WorkloadArgument = Annotated[
@@ -63,7 +63,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     unit: Annotated[str | None, typer.Option(help='Unit of that work, such as "step".')] = None,
     units: Annotated[float | None, typer.Option(help="Units of work in these hours, for dollars per unit.")] = None,
     checkpoint_every: Annotated[
-        str | None, typer.Option(help='Time between checkpoints, as "15m"; else the best.')
+        str | None, typer.Option(help='Time between checkpoints, such as "15m"; by default the best one.')
     ] = None,
     checkpoint_takes: Annotated[str | None, typer.Option(help='How long a checkpoint takes, such as "30s".')] = None,
     checkpoint_gb: Annotated[float | None, typer.Option(help="Gigabytes of a checkpoint.")] = None,

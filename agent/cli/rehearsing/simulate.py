@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent.cli.rehearsing import simulate_options
-from agent.cli.shared import completion, instants
+from agent.cli.shared import completion, exits, instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent.simulator.processes.process_registry import ProcessRegistry
     from agent.simulator.simulated_clock import Clock
 
-BAD_INPUT = 2
 TICK_SECONDS = 1.0
 REAL_TICK_SECONDS = 0.05
 """With real processes: the longest delay until an outbid process is killed while the market gets no requests."""
@@ -40,13 +39,15 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ] = "calm",
     seed: Annotated[int, typer.Option(help="Seed of the market: the same seed gives the same answers.")] = 7,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
-    speed: Annotated[float, typer.Option(min=0.0, help="Speed of the clock; 0: POST /advance alone moves it.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.0, help="Speed of the clock. At 0 only POST /advance moves it.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
     start: Annotated[str | None, typer.Option(metavar="TIME", help="Simulated start, UTC; now by default.")] = None,
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
         "lenient"
     ),
-    about: Annotated[bool, typer.Option("--about", help="Print each figure: recorded or assumed.")] = False,
+    about: Annotated[
+        bool, typer.Option("--about", help="Print every figure of the markets, with the source of the recorded ones.")
+    ] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
     disks: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the disks of real_processes in DIR.")] = None,
     **of_markets: Any,  # noqa: ANN401 - a port, and what the market's record says
@@ -65,7 +66,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     clock, named = ScaledClock(_instant(start), speed), _named(climate)
     with _registry(clock, named, speed, disks) as processes:
         if rate_limits not in PACES:
-            _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
+            _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published")
         simulator = _simulator(clock, named, seed, hosts, processes, options, is_paced=PACES[rate_limits])
         asyncio.run(_serve(simulator, ports, control_port))
 
@@ -83,7 +84,7 @@ def _of_markets(given: "Mapping[str, Any]") -> "tuple[Mapping[str, int], Mapping
         if isinstance(value, float):
             _check_finite({market.flag: value})
         if market.option.choices and value not in market.option.choices:
-            _fail(f"{market.flag}: {value!r} is none of {', '.join(market.option.choices)}.")
+            _fail(f"{market.flag}: {value!r} is none of {', '.join(market.option.choices)}")
         options[market.market][market.option.key] = value
     return ports, options
 
@@ -95,7 +96,7 @@ def _named(climate: str) -> "Climate":
     try:
         return climate_files.named(climate)
     except climates.ClimateError as error:
-        _fail(str(error))
+        _fail(f"--climate: {error}")
 
 
 def _simulator(
@@ -123,7 +124,7 @@ def _simulator(
             options=options,
         )
     except ImportError as error:
-        _fail(f"The package of a simulated market is broken: {error}.")
+        _fail(f"the package of a simulated market is broken: {error}; install it again or remove it")
 
 
 @contextlib.contextmanager
@@ -135,15 +136,15 @@ def _registry(
 
     if not climate.processes:
         if disks is not None:
-            _fail(f"--disks: the climate {climate.name!r} runs no processes and has no disks.")
+            _fail(f"--disks: the climate {climate.name!r} runs no processes and has no disks; leave --disks out")
         yield None
         return
     if not process_registry.LEAST_SPEED <= speed <= process_registry.MOST_SPEED:
-        _fail(f"--speed: real processes run at 1 to 30, not at {speed:g}.")
+        _fail(f"--speed: real processes run at 1 to 30, not at {speed:g}")
     try:
         registry = process_registry.ProcessRegistry(clock, speed=speed, below=disks)
     except OSError as error:
-        _fail(f"--disks: {disks} cannot be made ({error.strerror}); name another.")
+        _fail(f"--disks: {disks} cannot be made ({error.strerror}); name another folder")
     try:
         yield registry
     finally:
@@ -188,7 +189,7 @@ async def _listen(simulator: "Simulator", ports: "Mapping[str, int]", control_po
     try:
         await simulator.start(ports, control_port)
     except OSError as error:
-        _fail(f"The port is not free: {error}.")
+        _fail(f"a port is not free ({error}); name another port, or 0 for any free one")
     first_line: dict[str, str] = {}
     for name, side in simulator.sides.items():
         first_line |= {f"{name}_url": simulator.url(name), f"{name}_key": side.key}
@@ -200,7 +201,7 @@ async def _listen(simulator: "Simulator", ports: "Mapping[str, int]", control_po
 def _check_finite(figures: dict[str, float]) -> None:
     for name, figure in figures.items():
         if not math.isfinite(figure):
-            _fail(f"{name}: {figure} is not a finite number.")
+            _fail(f"{name}: {figure} is not a finite number")
 
 
 def _instant(text: str | None) -> float | None:
@@ -209,8 +210,7 @@ def _instant(text: str | None) -> float | None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    typer.echo(sentence, err=True)
-    raise typer.Exit(BAD_INPUT)
+    exits.stop(exits.BAD_INPUT, [sentence])
 
 
 simulate_options.add_to(simulate)

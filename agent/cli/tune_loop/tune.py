@@ -29,7 +29,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     traces: Annotated[Path | None, typer.Option(help="Traces, for a problem that runs on traces.")] = None,
     climates: Annotated[str | None, typer.Option(help="bids: climates, with commas; bidding_war by default.")] = None,
     seeds: Annotated[str | None, typer.Option(help=f"bids: days, one a seed; {_USED['seeds']} by default.")] = None,
-    hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: length of a day; 8 h.")] = None,
+    hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: hours of a day; 8 by default.")] = None,
     keys: Annotated[str | None, typer.Option(help='Numbers to search, with commas, or "all"; one by default.')] = None,
     trials: Annotated[int | None, typer.Option(min=1, help=f"Trials in a study; {_USED['trials']} by default.")] = None,
     folds: Annotated[int | None, typer.Option(min=1, max=20, help="Walk-forward splits; 1 by default.")] = None,
@@ -41,7 +41,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     begins_anew: Annotated[bool, typer.Option("--again", help="Rename the records and begin again.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Tune a strategy: search, score held out, chart, write, shadow, show its day, promote. Run again to continue."""
+    """Tune a strategy step by step: search numbers, test them on other data, run them on paper. Repeat to continue."""
     extra.need("optuna", "scipy", "tomlkit", "matplotlib")
     given = {
         "problem": problem, "strategy": strategy, "traces": str(traces.absolute()) if traces else None,

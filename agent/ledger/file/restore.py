@@ -47,6 +47,9 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
 
 
 def _check(source: Path) -> None:
+    if not source.is_file():
+        sentence = f"there is no file {source}; name a copy that `gpubid ledger backup` wrote"
+        raise LedgerError(Code.BAD_BACKUP, sentence)
     try:
         revision = migrate.stored_revision(source)
         migrate.refuse_foreign(source, revision or "")

@@ -41,7 +41,7 @@ RECORD = SimulatorRecord(
         SimulatorOption(
             "mode",
             str,
-            "What RunPod sells, as agent/simulator/runpod/sales_modes.py names it; else the climate's.",
+            f"What RunPod sells: {', '.join(sales_modes.NAMES)}; the climate's own by default.",
             sales_modes.NAMES,
         ),
         SimulatorOption("credit", float, "Dollars at RunPod; the climate's own by default."),
