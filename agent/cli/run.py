@@ -80,7 +80,7 @@ async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", co
 
 
 def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") -> "tuple[Config, Mapping[str, Tuned]]":
-    """Return the files as they are now, or the last good ones; a standby is told to by SIGHUP."""
+    """Return the files as they are now, or the last good ones. SIGHUP makes a standby read them again."""
     import structlog
 
     from agent.config.problems import ConfigError

@@ -1,1 +1,1 @@
-"""Three simulated markets: hosts, demand, an auction and billing that behave as the recorded markets did."""
+"""Simulated markets of four vendors: hosts, demand, auctions and billing that behave as the recorded markets did."""

@@ -1,4 +1,4 @@
-"""Demand: when rivals come to a host, what they want, what they bid and how long they stay.
+"""Demand: when rivals come to a host, which GPUs they want, their bids and their stay.
 
 Every draw takes the same number of values from its stream, in any state of the market. So our actions on a host do not
 change which rivals come there next.

@@ -145,11 +145,11 @@ class Fault:
         return self.method in ("*", method) and path.startswith(self.prefix)
 
     def number(self, key: str, default: float) -> float:
-        """Return one of its own numbers."""
+        """Return one of its number keys."""
         return float(self.extra.get(key, default))
 
     def text(self, key: str, default: float) -> str:
-        """Return one of its own keys as the text of a header. A string is returned unchanged."""
+        """Return one of its keys as the text of a header. A string is returned unchanged."""
         value = self.extra.get(key, default)
         return f"{value:.10g}" if isinstance(value, int | float) else str(value)
 

@@ -65,7 +65,7 @@ class Simulator:
         processes: ProcessRegistry | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> "Simulator":
-        """Return a simulator whose markets begin at `start`; with `ids` their ids are those of no other start.
+        """Return a simulator whose markets begin at `start`. With `ids`, no other start has the same ids.
 
         `options` are those of the markets' records, by market and key. With `is_paced` calls that come faster than the
         vendors publish are refused.
@@ -110,7 +110,7 @@ class Simulator:
             side.follow(now)
 
     async def stop(self) -> None:
-        """Close the ports, those of containers, and every connection; end real processes and remove their disks."""
+        """Close all ports, also of containers, and all connections. End real processes and remove their disks."""
         if self._processes is not None:
             self._processes.close()
         for side in self.sides.values():

@@ -16,7 +16,7 @@ GROUP = "gpubid.simulators"
 
 @cache
 def _entries() -> Mapping[str, importlib.metadata.EntryPoint]:
-    """Read what is installed, once: a rehearsal begins many markets."""
+    """Read the installed records, only once, because a rehearsal begins many markets."""
     entries = importlib.metadata.entry_points(group=GROUP)
     found = {entry.name: entry for entry in entries if not _is_ours(entry)}
     # Ours are found by their folders: the metadata of an editable install may be of another commit.

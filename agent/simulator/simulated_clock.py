@@ -41,7 +41,7 @@ class ScaledClock:
         return self._start + running + self._advanced
 
     def advance(self, seconds: float) -> None:
-        """Move simulated time forward and wake whoever waits."""
+        """Move simulated time forward and wake all sleepers."""
         self._advanced += seconds
         # A fresh event per move: those asleep see exactly one set(), those who look later wait for the next move.
         self._moved.set()

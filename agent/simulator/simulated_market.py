@@ -65,7 +65,7 @@ class SimulatedMarket(Protocol):
 
     @property
     def calls(self) -> Collection[tuple[float, str, str, int]]:
-        """The answered calls: time, method, path, status; 0 stands for a dropped connection."""
+        """The answered calls: time, method, path, status; 0 is a dropped connection."""
         ...
 
     @property
@@ -89,11 +89,11 @@ class SimulatedMarket(Protocol):
         ...
 
     def charges(self, since: float, until: float) -> Iterable[DayCharge]:
-        """Return what was charged on the UTC days that touch the span, epoch seconds."""
+        """Return the charges of the UTC days that the span touches, in epoch seconds."""
         ...
 
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
-        """Yield what instances of so many GPUs with such a disk cost on demand, those that are free."""
+        """Yield the on-demand prices of free instances with that number of GPUs and that disk."""
         ...
 
     def add_volume(self, name: str, size_gb: int, is_wanted: Callable[[str], bool]) -> None:
@@ -119,7 +119,7 @@ class SimulatedMarket(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close what it opened."""
+        """Close its connections and ports."""
         ...
 
 
@@ -142,7 +142,7 @@ class World(Protocol):
         ...
 
     def charges(self, since: float, until: float) -> Iterable[Charge]:
-        """Return what was charged in a span."""
+        """Return the charges in a span."""
         ...
 
 
@@ -166,7 +166,7 @@ class PlainMarket:
         return None
 
     def only_reads(self, asked: Asked) -> bool:
-        """Return False: what is no GET may change something."""
+        """Return False: any call but a GET may change something."""
         del asked
         return False
 
@@ -206,7 +206,7 @@ class ServedMarket(PlainMarket):
         return self._api.calls
 
     def charges(self, since: float, until: float) -> Iterable[DayCharge]:
-        """Return what was charged in a span."""
+        """Return the charges in a span."""
         for charge in self._served.charges(since, until):
             yield DayCharge(charge.day, charge.amount, is_disk=charge.kind == "disk")
 

@@ -142,7 +142,7 @@ class Weather:
         return fault.market in self._markets
 
     def names(self) -> list[tuple[int, str]]:
-        """Return id and name of the faults that blow now."""
+        """Return id and name of the active faults."""
         return [(blow.fault_id, blow.fault.name) for blow in self._blows.values()]
 
     def add(self, fault: Fault, fault_id: int | None = None) -> int:
@@ -155,7 +155,7 @@ class Weather:
             raise
 
     def clear(self, fault_id: int) -> bool:
-        """End one fault; False if none of that id blows."""
+        """End one fault. Return False if no active fault has that id."""
         blow = self._blows.pop(fault_id, None)
         if blow is None:
             return False

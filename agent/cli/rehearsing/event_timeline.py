@@ -15,7 +15,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
 FOLDED = frozenset({"cancel_start", "moved", "release_again"})
-"""Reasons of orders that belong to a step with a row of its own."""
+"""Reasons of orders that belong to a step with a separate row."""
 SILENT = frozenset({EventKind.LEASE_RELEASED, EventKind.LEASE_STARTING, EventKind.LEASE_READY, EventKind.INTENT_VOID})
 STEPS: Mapping[str, tuple[str, str]] = {
     EventKind.LEASE_RESUMED: ("resumed by itself", "green"),

@@ -13,7 +13,7 @@ from agent.simulator.climate import ClimateError
 from agent.simulator.simulator_record import SimulatorOption, SimulatorRecord
 
 BEFORE = "control_port"
-"""The parameter before which those of markets are listed."""
+"""The options of markets are listed before this parameter."""
 
 
 @dataclass(frozen=True, slots=True)

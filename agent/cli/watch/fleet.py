@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_YEARS = 5
-"""A cooldown longer than this has no end of its own."""
+"""A longer cooldown never ends by itself."""
 
 
 def fleet(

@@ -87,7 +87,7 @@ class Run(ContainerState):
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """Return what was ordered."""
+        """Return the ordered resources."""
         found = self.spec["configuration"]
         return found if isinstance(found, dict) else {}
 
@@ -97,7 +97,7 @@ class Run(ContainerState):
         return self.machine or Nowhere()
 
     def success_streak(self, now: float, every: float) -> int:
-        """Return how often in a row the page of its service has answered, asked `every` so many seconds."""
+        """Return the number of successive answers of its service, asked once in `every` seconds."""
         if self.running_since is None or not program.is_ready(self, now):
             return 0
         return 1 + int((now - self.running_since - program.of(self).ready_after) // every)

@@ -111,7 +111,7 @@ class World:
 
     # --- the renter's calls ------------------------------------------------------------------------------------------
     def make_fleet(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a fleet, or change that of the name."""
+        """Make a fleet, or change the fleet of that name."""
         made = {"uuid": self._uuid(self._ids), "created": self.now}
         fleet = self.fleets.setdefault(str(configuration.get("name")), made)
         fleet["configuration"] = dict(configuration)

@@ -1,4 +1,4 @@
-"""What every market's instance has of its container: how far its image is, when it ran, and what it was charged."""
+"""The state of an instance's container, on every market: the share of its image, its running times and its charges."""
 
 import dataclasses
 import enum

@@ -54,7 +54,7 @@ class Containers(Generic[R]):
         self.notice_seconds = 0.0  # between SIGTERM and SIGKILL of real processes that are evicted
 
     def run_processes(self, launch: Callable[[R], None]) -> None:
-        """Run the real processes of containers from now on; `launch` starts those of one."""
+        """Run the real processes of containers from now on. `launch` starts the processes of one container."""
         self._launch = launch
         self._timeline.on_move = self._attend
 
@@ -248,7 +248,7 @@ class Containers(Generic[R]):
         self._on_turn(contract)
 
     def _plan_exit(self, contract: R) -> None:
-        """Plan the end of the container: that of its program, or an earlier exit drawn from the climate."""
+        """Plan the end of the container: the end of its program, or an earlier exit drawn from the climate."""
         per_hour = self._climate.container_exits_per_hour
         ends = program.seconds_to_end(contract)
         if per_hour > 0:

@@ -1,4 +1,4 @@
-"""The renter's calls about bids: place, change, pause, resume, end, and what is refused."""
+"""The renter's calls about bids: place, change, pause, resume, end, and their refusals."""
 
 import random
 

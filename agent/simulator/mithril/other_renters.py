@@ -50,7 +50,7 @@ class Crowd:
         return bidder.number
 
     def dismiss(self, number: int) -> bool:
-        """Remove such a rival; False if there is none of that number."""
+        """Remove a rival. Return False if none has that number."""
         pool = self.invited.pop(number, None)
         if pool is not None:
             pool.remove(number)

@@ -99,7 +99,7 @@ class World:
         return self.crowd.invite(self._pool(pool_fid), limit_cents, quantity)
 
     def remove_rival(self, number: int) -> bool:
-        """Remove such a rival; False if there is none of that number."""
+        """Remove a rival. Return False if none has that number."""
         return self.crowd.dismiss(number)
 
     def reserve(self, pool_fid: str, quantity: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The `nvidia-smi` of a simulated container, a program of its own. Standard library only.
+"""The `nvidia-smi` of a simulated container, as a separate program. Standard library only.
 
 It answers `--query-gpu=FIELDS --format=csv` for the GPUs in SIM_GPUS, as the driver's manual describes. A value that a
 card does not have is [N/A]. A field that the driver does not know ends the program.
@@ -45,7 +45,7 @@ def _say(text: str) -> None:
 
 
 def _values(gpus: dict[str, Any]) -> dict[str, str]:
-    """Return the text of every field of one card. The PCIe link is slow, as that of an idle card."""
+    """Return the text of every field of one card. The PCIe link is slow, as on an idle card."""
     power = f"{gpus['power_watts']:.2f}"
     return {
         "name": gpus["name"],

@@ -1,4 +1,4 @@
-"""The parent of one simulated container's processes, a program of its own. Standard library only.
+"""The parent of one simulated container's processes, as a separate program. Standard library only.
 
 1. Standard input is the connection to the simulator. It carries the order as JSON and a newline, then the letters T
    (SIGTERM) and K (the end). A closed connection means K: no process outlives the simulator, even after SIGKILL.

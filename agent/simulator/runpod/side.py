@@ -82,7 +82,7 @@ class Side(ServedMarket):
         return min(gpus, key=lambda center: (-gpus[center], center), default=places.EUROPEAN)
 
     def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Change what is sold, let rivals come and go, and hosts announce outages; hosts are known by their numbers."""
+        """Change the mode of sales, add and remove rivals, and announce outages. Hosts are named by their numbers."""
         match method, path.split("/")[1:]:
             case "POST", ["mode"]:
                 return self._set_mode(fields)

@@ -244,7 +244,7 @@ class World:
         return FIRST_RIVAL + self._rival_count - 1
 
     def remove_rival(self, rival_id: int) -> bool:
-        """Remove such a renter; False if there is none of that id."""
+        """Remove a renter. Return False if none has that id."""
         guest = self.rivals.pop(rival_id, None)
         if guest is not None:
             self.stock.remove(guest)

@@ -60,7 +60,7 @@ _DRIVER_WEIGHTS = list(itertools.accumulate(driver[0] for driver in places.DRIVE
 
 
 def draw_hosts(rng: random.Random, count: int, start: float) -> list[Host]:
-    """Draw so many hosts, in the order of their ids."""
+    """Draw a number of hosts, in the order of their ids."""
     models = _strata(rng, [weight for weight, _ in card_catalogue.MODELS], count)
     sizes = _strata(rng, [share for share, _ in SIZES], count)
     ids = sorted(rng.sample(range(1_000, 1_000 + max(150_000, 4 * count)), count))
@@ -205,7 +205,7 @@ def _reliability(rng: random.Random) -> float:
 
 
 def _processor(rng: random.Random, gpus: int) -> int:
-    """Choose a processor with enough lanes for so many GPUs."""
+    """Choose a processor with enough lanes for the GPUs."""
     large, medium = 8, 3
     if gpus >= large:
         return rng.choice((1, 2, 3, 5, 10, 11))

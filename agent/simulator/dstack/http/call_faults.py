@@ -29,7 +29,7 @@ def before(struck: Mapping[str, Fault]) -> Reply | None:
 
 
 def _throttled(struck: Mapping[str, Fault]) -> Reply | None:
-    """Return the refusal of a proxy before the server, which has none of its own."""
+    """Return the refusal of a proxy in front of the server. The server itself refuses no call in this way."""
     for name in ("throttle_text", "throttle_json", "throttle_retry_after"):
         if (fault := struck.get(name)) is not None:
             reply = Reply(b"Too Many Requests", 429, TEXT)

@@ -1,4 +1,4 @@
-"""The bodies of new and changed bids, checked field by field: what is wrong answers 422 with its place."""
+"""The bodies of new and changed bids, checked field by field. A wrong field answers 422 with its place."""
 
 import re
 from collections.abc import Mapping

@@ -31,7 +31,7 @@ def availability(surface: Surface, _: Call) -> Reply:
 
 
 def current(surface: Surface, call: Call) -> Reply:
-    """Answer GET /v2/pricing/current. Without a region it is that of the pool with the lowest price."""
+    """Answer GET /v2/pricing/current. Without a region, answer the lowest price of all pools."""
     quantity = call.number("instance_quantity", 1, 256, 1)
     told = surface.world.told(_pool(surface, call), quantity)
     return calls.ok(

@@ -81,7 +81,7 @@ def _terminate(surface: Surface, call: Call, _: object, **given: Any) -> None:  
 
 
 def _require(surface: Surface, call: Call, pod_id: str | None = None) -> None:
-    """Raise Refused unless the key is the account's, or that of the pod that the question is about."""
+    """Raise Refused unless the key belongs to the account, or to the pod in the question."""
     if call.key != surface.key and (pod_id is None or call.key != surface.pod_key(pod_id)):
         raise Refused(Refused.BAD_INPUT, "Unauthorized")
 

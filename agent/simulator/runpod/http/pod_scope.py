@@ -16,7 +16,7 @@ _GRAPHQL = "/graphql"
 
 
 def owner(surface: Surface, key: str | None) -> str | None:
-    """Return the id of the pod that has this key; None for the account's, an unknown one and that of an ended pod."""
+    """Return the id of the pod with this key; None for the key of the account or of an ended pod, or an unknown key."""
     if key is None or key == surface.key:
         return None
     return next((pod.pod_id for pod in surface.world.live_contracts() if surface.pod_key(pod.pod_id) == key), None)

@@ -1,4 +1,4 @@
-"""The ssh keys of an instance: those of the account when it was made, and those attached to it later."""
+"""The ssh keys of an instance: the keys of the account when it was made, and keys attached later."""
 
 import json
 import re
@@ -52,6 +52,6 @@ def detach(surface: Surface, call: Call) -> Reply:
 
 
 def of(surface: Surface, instance_id: int) -> dict[int, str]:
-    """Return the keys of an instance by their numbers; a new one has those of the account."""
+    """Return the keys of an instance by their numbers. A new instance has the keys of the account."""
     account = {number: row["key"] for number, row in surface.ssh_keys.items()}
     return surface.attached_keys.setdefault(instance_id, account)
