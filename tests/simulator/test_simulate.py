@@ -100,7 +100,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, out, err = await ended(tmp_path, "--hosts", "5", "--vast-port", str(taken.getsockname()[1]))
     assert (code, out) == (2, "")
-    assert "The port is not free" in err
+    assert "a port is not free" in err
 
 
 def test_another_failure_of_the_machine_is_not_told_as_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
