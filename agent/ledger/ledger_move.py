@@ -6,6 +6,7 @@
 """
 
 import datetime as dt
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,19 +47,24 @@ def _moved(source: Storage, target: Storage, from_there: "_Open", to_there: "_Op
     def copied(link: sa.Connection) -> dict[str, TableFigures]:
         from_there.run(lambda read: table_copy.copy(read, link))
         target.finish_copy(link)
-        _mark(link, UNFINISHED, source.shown)
+        _mark(link, UNFINISHED, _known_anywhere(source))
         return table_copy.figures(link)
 
     found = table_copy.differences(before, to_there.run(copied))
     if found:
         raise LedgerError(Code.BAD_BACKUP, f"{target.shown} does not have what was sent: {'; '.join(found[:3])}")
-    from_there.run(lambda link: _mark(link, MOVED_TO, target.shown))
+    from_there.run(lambda link: _mark(link, MOVED_TO, _known_anywhere(target)))
     to_there.run(lambda link: link.execute(sa.delete(schema.meta).where(schema.meta.c.key == UNFINISHED)).close())
     return before
 
 
 def _mark(link: sa.Connection, key: str, value: str) -> None:
     link.execute(portable.stored(schema.meta), [{"key": key, "value": value}]).close()
+
+
+def _known_anywhere(place: Storage) -> str:
+    """Return a place as a person on another box can find it: a file with its machine and whole path."""
+    return place.shown if place.is_served else f"{socket.gethostname()}:{place.path.absolute()}"
 
 
 @contextmanager

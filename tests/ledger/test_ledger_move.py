@@ -1,5 +1,6 @@
 """The move of a ledger to a real server and back: nothing is lost, and never can both be opened."""
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ async def test_there_and_back_nothing_is_lost(path: Path, clock: SteppedClock, s
     there = await write(server, clock, range(6, 9))
     assert [event.event_id for event in there[1]] == [8, 7, 6, 5, 4, 3, 2, 1], "numbers go on after those that came"
     ledger_move.move(server, storage.of(path), NOW)
+    back = await refusal(server, clock)
+    assert f"was moved to {socket.gethostname()}:{path}: " in back.sentence, "another box has no such path"
     assert await write(path, clock, range(0)) == there
     assert (await refusal(server, clock)).code is Code.MOVED
     assert len(list(path.parent.glob("*.moved-*"))) >= 1, "the file from before is kept"
