@@ -10,6 +10,7 @@ from agent.decide.arrays import array_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import measured_checkpoints, requirement_check
+from agent.decide.reconcile.tasks import finished_work
 from agent.decide.run_times import run_windows, running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
@@ -33,6 +34,8 @@ WAITING = frozenset(
     }
 )
 """The codes of holds by which a slot waits as the configuration says."""
+ENDS = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_EXITED})
+"""The events of stretches that ended without an order of ours."""
 
 
 class Figures:
@@ -43,6 +46,7 @@ class Figures:
         self._metrics = metrics
         self._recoveries = recovery_metrics.Recoveries()
         self._stretches: useful_time.Stretches | None = None
+        self._unjudged: dict[str, float] = {}
 
     def see(self, app: App, done: Pass) -> None:
         """Write the metrics of one pass of `app`."""
@@ -65,6 +69,7 @@ class Figures:
         self._see_losses([fact for fact in changes if fact.kind == EventKind.LEASE_INTERRUPTED], done)
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
+        self._see_finished(done.fleet, changes, finished_work.of(done.facts))
         self._see_prices(done.fleet)
         self._see_named(done)
         self.see_ledger(app)
@@ -134,11 +139,23 @@ class Figures:
             for charge in fact.charges:
                 if charge.useful_seconds:
                     charged[charge.lease_id] = charged.get(charge.lease_id, 0.0) + charge.useful_seconds
-        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind == EventKind.LEASE_INTERRUPTED}
+        ended = {fact.after.lease_id: 0.0 for fact in changes if fact.kind in ENDS}
         if self._stretches is not None:
             for workload, seconds in useful_time.gained(self._stretches, fleet, ended | charged):
                 self._metrics.see_useful(workload, seconds)
         self._stretches = useful_time.running(fleet)
+
+    def _see_finished(
+        self, fleet: Fleet, changes: Sequence[LeaseChanged], finished: Iterable[finished_work.Finished]
+    ) -> None:
+        """Count the useful time of a container that ended by itself once its work is known to be done."""
+        for fact in changes:
+            if fact.kind is EventKind.LEASE_EXITED and fact.cause is not None:
+                self._unjudged[fact.after.lease_id] = finished_work.lost_by(fact) / 1_000_000
+        for done in finished:
+            self._metrics.see_useful(done.lease.slot.workload, self._unjudged.pop(done.lease.lease_id, 0.0))
+        ended = {lease.lease_id for lease in fleet.leases if lease.state is LeaseState.EXITED}
+        self._unjudged = {lease_id: lost for lease_id, lost in self._unjudged.items() if lease_id in ended}
 
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:

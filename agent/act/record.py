@@ -26,6 +26,7 @@ from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.losses import outbid_evidence
+from agent.decide.reconcile.tasks import finished_work
 from agent.decide.service import warm_record
 from agent.domain import money
 from agent.domain.fleet import Fleet
@@ -65,6 +66,8 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in new_facts)
     costs = await _costs(ledger, fleet.now) if is_asked else {}
     rents = await disowned_leases.rents(ledger, new_facts)
+    finished = finished_work.of(new_facts)
+    unjudged = {done: await (await ledger.reader()).lost_at(done.lease.lease_id, done.ended_at) for done in finished}
     async with ledger.transaction() as tx:
         for fact in new_facts:
             if isinstance(fact, Marked):
@@ -74,6 +77,10 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
                 add_charges(tx, fact.lease, fact.charges, fleet.now)
             else:
                 _write(tx, fleet, fact)
+        for done, kept in unjudged.items():
+            lost = kept if done.lost is None else done.lost
+            add_charges(tx, done.lease, finished_work.charges(done, lost), fleet.now)
+            tx.forget_loss(done.lease.lease_id, done.ended_at)
 
 
 async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
@@ -237,7 +244,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         return
     _teach(tx, fleet, fact)
     if fact.cause is not None:
-        lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
+        lost = finished_work.lost_by(fact)
         is_measured = kept_work.kept_at(fleet, fact.before) is not None
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost, is_measured=is_measured)
     if fact.kind is EventKind.LEASE_PROGRESSED:

@@ -206,6 +206,11 @@ class Reader:
         """Return the time that interruptions wasted, oldest first."""
         return await self._all(spend_lines.lost_work(since, until), spend_lines.lost_work_of)
 
+    async def lost_at(self, lease_id: str, at: dt.datetime) -> int:
+        """Return the microseconds of work that the end of a lease at `at` wasted; 0 if none is recorded."""
+        losses = await self.lost_work(at, at + dt.timedelta(microseconds=1))
+        return sum(each.lost for each in losses if each.lease_id == lease_id)
+
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) of the ledger's count by instance, for days up to but not including `until`."""
         counted_rows = await self._tables.run(lambda link: rows(link, market_bills.counted(market, since, until)))

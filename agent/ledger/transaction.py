@@ -221,14 +221,16 @@ class Transaction:
         """Add to the phases of a lease's paid time, then move the corrected time."""
         if part.paid or part.paused_disk.micros:
             self._write(phase_rows.ADDED, phase_rows.row(tenure, part))
-        if part.redeemed:
-            self._write(phase_rows.REDEEMED, phase_rows.move(tenure, part, part.redeemed))
-        if part.spoiled:
-            self._write(phase_rows.SPOILED, phase_rows.move(tenure, part, part.spoiled))
+        for statement, moved in phase_rows.moves(tenure, part):
+            self._write(statement, moved)
 
     def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool = False) -> None:
         """Store the time that an interruption wasted, in microseconds, and whether a guard measured it."""
         self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost, is_measured=is_measured))
+
+    def forget_loss(self, lease_id: str, at: dt.datetime) -> None:
+        """Remove the time that an end wasted: the work was done, so the end was none of an interruption."""
+        self._write(phase_rows.NO_LOSS, {"this_lease": lease_id, "this_time": at})
 
     def add_estimate(self, line: BillLine) -> None:
         """Store our count of an instance's day; a later count does not replace the first."""

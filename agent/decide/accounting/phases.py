@@ -7,7 +7,8 @@ time since the last checkpoint lost.
 Invariants:
 1. Of every span, paid = loading + restoring + useful + lost, exactly; each microsecond has one phase.
 2. Splitting a span in one piece or in many gives the same sums.
-3. Time that an interruption wastes moves from useful to lost, on the days on which the work was done.
+3. Time that an interruption wastes moves from useful to lost, on the days on which the work was done. What a batch's
+   own end counted as lost moves back once the work is done (`finished_work.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -114,7 +115,7 @@ class _Walk:
         worked = at if stalled is None else min(max(stalled, begin), at)
         kept = self._kept_until(begin, worked) if self._ran.is_lost else worked
         for start, end in meter.days(kept, at):
-            self._found.append(Phases(self._held.lease_id, start.date(), spoiled=_micros(start, end)))
+            self._found.append(Phases(self._held.lease_id, start.date(), spoiled=micros(start, end)))
 
     def _kept_until(self, begin: datetime, at: datetime) -> datetime:
         """Return until when the work of a lost stretch that was useful from `begin` to `at` is kept."""
@@ -126,11 +127,11 @@ class _Walk:
         return begin
 
     def _load(self, start: datetime, end: datetime) -> None:
-        self._found.append(Phases(self._held.lease_id, start.date(), loading=_micros(start, end)))
+        self._found.append(Phases(self._held.lease_id, start.date(), loading=micros(start, end)))
 
     def _run(self, start: datetime, end: datetime) -> None:
         turn = end if self._useful_from is None else min(max(self._useful_from, start), end)
-        restoring, useful = _micros(start, turn), _micros(turn, end)
+        restoring, useful = micros(start, turn), micros(turn, end)
         self._found.append(Phases(self._held.lease_id, start.date(), restoring=restoring, useful=useful))
 
 
@@ -139,7 +140,7 @@ def redeemed(lease: Lease) -> tuple[Phases, ...]:
     if lease.ready_since is None:
         return ()
     parts = meter.days(lease.ready_since, lease.accrued_until)
-    return tuple(Phases(lease.lease_id, start.date(), redeemed=_micros(start, end)) for start, end in parts)
+    return tuple(Phases(lease.lease_id, start.date(), redeemed=micros(start, end)) for start, end in parts)
 
 
 def charges(parts: Iterable[Phases]) -> list[meter.Charge]:
@@ -147,7 +148,8 @@ def charges(parts: Iterable[Phases]) -> list[meter.Charge]:
     return [meter.Charge(part.lease_id, part.day, phases=part) for part in parts]
 
 
-def _micros(start: datetime, end: datetime) -> int:
+def micros(start: datetime, end: datetime) -> int:
+    """Return the whole microseconds of a span, 0 if it is none."""
     return max((end - start) // _MICROSECOND, 0)
 
 
@@ -163,6 +165,7 @@ def _by_day(parts: Iterable[Phases]) -> tuple[Phases, ...]:
             known.useful + part.useful,
             known.spoiled + part.spoiled,
             known.redeemed + part.redeemed,
+            known.finished + part.finished,
             known.paused_disk + part.paused_disk,
         )
     return tuple(part for _, part in sorted(sums.items()))

@@ -342,13 +342,10 @@ def _lost(
         is_held=lease.is_held,
         has_run=lease.has_run or billing_turns.may_have_run(lease, view, row, between, fleet.poll),
     )
-    kind = (
-        EventKind.LEASE_FAILED
-        if has_failed
-        else EventKind.LEASE_INTERRUPTED
-        if was_running
-        else EventKind.LEASE_START_LOST
-    )
+    kind = EventKind.LEASE_INTERRUPTED if was_running else EventKind.LEASE_START_LOST
+    if was_running and workload_end.is_own_end(fleet, lease, why):
+        kind = EventKind.LEASE_EXITED
+    kind = EventKind.LEASE_FAILED if has_failed else kind
     rest = loss_cooldown.of(lease, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(lease, after, kind, charges, why, evidence, rest)
     return (

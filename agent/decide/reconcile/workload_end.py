@@ -138,6 +138,12 @@ def _unexplained(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterat
     yield Marked(rest, work.name, lease, EventKind.SLOT_COOLING_OFF, sentence)
 
 
+def is_own_end(fleet: Fleet, lease: Lease, why: Cause) -> bool:
+    """Return whether a batch's container ended by itself: what that means is judged later, and no host is blamed."""
+    work = fleet.workload(lease.slot.workload)
+    return why is Cause.CONTAINER_EXIT and work is not None and work.kind is WorkloadKind.BATCH
+
+
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
     """Yield the marks of a container that ended; the end of a batch is judged only after it has settled."""
     if work.kind is not WorkloadKind.BATCH:

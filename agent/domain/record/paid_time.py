@@ -10,8 +10,8 @@ from agent.domain.money import ZERO, Usd
 class Phases:
     """Paid time of a lease on one UTC day, in microseconds, to add to the counts.
 
-    `spoiled` moves from useful to lost, `redeemed` from restoring to useful. `paused_disk` is the part of the cost of
-    its disk that was paid while it did not run.
+    `spoiled` moves from useful to lost, `redeemed` from restoring to useful, `finished` from lost to useful.
+    `paused_disk` is the part of the cost of its disk that was paid while it did not run.
     """
 
     lease_id: str
@@ -21,6 +21,7 @@ class Phases:
     useful: int = 0
     spoiled: int = 0
     redeemed: int = 0
+    finished: int = 0
     paused_disk: Usd = ZERO
 
     @property

@@ -1,6 +1,7 @@
 """Paid time by phase, lease, UTC day and tenure, and the time that each interruption wasted."""
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,6 +34,10 @@ def _moved(source: str, target: str) -> sa.Update:
 
 SPOILED = _moved("useful", "lost")
 REDEEMED = _moved("restoring", "useful")
+FINISHED = _moved("lost", "useful")
+NO_LOSS = sa.delete(schema.losses).where(
+    schema.losses.c.lease_id == sa.bindparam("this_lease"), schema.losses.c.at == sa.bindparam("this_time")
+)
 LOST = portable.stored(schema.losses)
 
 
@@ -51,9 +56,12 @@ def row(tenure: Tenure, part: Phases) -> dict[str, Any]:
     }
 
 
-def move(tenure: Tenure, part: Phases, micros: int) -> dict[str, Any]:
-    """Return the columns of a move of time."""
-    return {"this_lease": part.lease_id, "this_day": part.day, "this_tenure": tenure, "micros": micros}
+def moves(tenure: Tenure, part: Phases) -> Iterator[tuple[sa.Update, dict[str, Any]]]:
+    """Yield the statements that move time between phases, each with its columns."""
+    key = {"this_lease": part.lease_id, "this_day": part.day, "this_tenure": tenure}
+    for statement, micros in ((REDEEMED, part.redeemed), (SPOILED, part.spoiled), (FINISHED, part.finished)):
+        if micros:
+            yield statement, {**key, "micros": micros}
 
 
 def loss(lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool) -> dict[str, Any]:
