@@ -14,7 +14,7 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
 from agent.domain.work import only_copy
 from agent.domain.work.decision import Option, Reason, Term
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import CheckpointPlace, Workload, WorkloadKind
 
 RETURN_HOURS = 6.0
 """Horizon of the comparison with a cheaper offer: about a lease's life in the calibrated market."""
@@ -57,7 +57,9 @@ def move_to_cheaper(
     if lease is None or best is None or not only_copy.may_leave(lease, work) or not _may_better(slot, lease, best):
         return None
     there = best.reckoning.by(work.checkpoint)
-    hours = useful_hour.stay(there.hazard, horizon_hours)[0]
+    hours = min(useful_hour.stay(there.hazard, horizon_hours)[0], _task_hours_left(lease, work))
+    if hours <= 0.0:
+        return None
     if work.value_per_hour is not None:
         return _by_value(slot, lease, work, best, _Span(hours, horizon_hours, least_gain, market_loss_rate), fastest)
     stay = hours * (rate := _per_useful_hour(lease, work, market_loss_rate, horizon_hours))
@@ -74,13 +76,26 @@ def move_to_cheaper(
 def _once(lease: Lease, work: Workload, best: Candidate, rate: float) -> float:
     """Return the dollars of one move: loading, repeated work, traffic, and the price of the move itself."""
     there = best.reckoning.by(work.checkpoint)
-    once = rate * (there.loading_hours + _redone(work)) + there.traffic_dollars
+    once = rate * (there.loading_hours + _redone(lease, work)) + there.traffic_dollars
     return once + _moves(lease, best) * MOVE_WORTH_HOURS * work.value_of(lease.gpu).dollars
 
 
-def _redone(work: Workload) -> float:
-    """Return the hours of the restore and of the work that a move repeats."""
-    return (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
+def _redone(lease: Lease, work: Workload) -> float:
+    """Return the hours of the restore and of the work that a move repeats.
+
+    A batch without checkpoints begins again. A service has no work to repeat.
+    """
+    checkpoint = work.checkpoint
+    if work.kind is WorkloadKind.BATCH and checkpoint.place is CheckpointPlace.NONE and lease.run_since is not None:
+        return max((lease.accrued_until - lease.run_since) / _HOUR, checkpoint.restore / _HOUR)
+    return (checkpoint.restore + checkpoint.interval / 2) / _HOUR
+
+
+def _task_hours_left(lease: Lease, work: Workload) -> float:
+    """Return the most hours that an array's task still takes, by the file's `task_hours`; inf without that figure."""
+    if work.array is None or work.array.task_hours is None or lease.run_since is None:
+        return math.inf
+    return work.array.task_hours - (lease.accrued_until - lease.run_since) / _HOUR
 
 
 def _moves(lease: Lease, best: Candidate) -> int:
@@ -128,7 +143,7 @@ def _by_value(
         trouble = loss / hours * net_value.TROUBLE_HOURS
     stay = span.hours * (full * useful - cost) / (1.0 + trouble)
     once = best.way.rate.dollars * there.loading_hours + there.traffic_dollars
-    once += full * _redone(work) + _moves(lease, best) * MOVE_WORTH_HOURS * worth.dollars
+    once += full * _redone(lease, work) + _moves(lease, best) * MOVE_WORTH_HOURS * worth.dollars
     move = span.hours * net_value.per_hour(there, worth, fastest) - once
     if move - stay <= span.least_gain * span.hours * cost:
         return None

@@ -28,7 +28,8 @@ from agent.domain.work import workload
 from agent.domain.work.decision import Term
 
 HORIZON_HOURS = 24.0
-"""The length of the calculated stay: a day. A shorter one favours hosts that load fast over hosts that stay cheap."""
+"""The length of the calculated stay: a day, or a task of an array that takes less. A shorter one favours hosts that
+load fast over hosts that stay cheap."""
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: users of such
@@ -263,14 +264,15 @@ def stay_cost(
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.value_of(candidate.gpu).dollars * loading
     egress = _uploaded_gb_an_hour(work.checkpoint) * candidate.egress_micros_per_gb / money.MICROS
+    horizon = _horizon(work)
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
     def reckoned(way: Way) -> StayCost:
         """Return the expected cost and yield of a stay held this way."""
         if way.tenure is tenure.Tenure.INTERRUPTIBLE:
-            hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
+            hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), horizon)
         else:
-            hours, loss = stay(own_hazard, HORIZON_HOURS)
+            hours, loss = stay(own_hazard, horizon)
         restore, lost, useful = _parts(hours, loss, longest_restore, unsaved)
         return StayCost(
             gpu_dollars=way.rate.micros / money.MICROS * hours,
@@ -288,6 +290,17 @@ def stay_cost(
         )
 
     return reckoned
+
+
+def _horizon(work: workload.Workload) -> float:
+    """Return the hours of the calculated stay: a day, or one task of an array if the file says how long that takes.
+
+    A short task pays its image and its traffic by itself. A host that is kept goes on with other tasks.
+    """
+    hours = work.array.task_hours if work.array is not None else None
+    if hours is None or (work.guard is not None and work.guard.keep_host):
+        return HORIZON_HOURS
+    return min(hours + work.checkpoint.restore / _HOUR, HORIZON_HOURS)
 
 
 def _uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:

@@ -13,7 +13,8 @@ from agent.decide.strategy import Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from tests.support import builders
 
 
@@ -105,3 +106,22 @@ def test_the_more_it_must_gain_the_seldomer_it_moves(gain: float, more: float, c
     bid = f"{cents / 100}"
     if back(on_demand(), gain=gain, bid=bid) is None:
         assert back(on_demand(), gain=gain + more, bid=bid) is None
+
+
+BARE = Checkpoint(place=CheckpointPlace.NONE)
+
+
+@pytest.mark.parametrize(("kind", "is_left"), [(WorkloadKind.BATCH, False), (WorkloadKind.SERVICE, True)])
+def test_a_batch_without_checkpoints_pays_for_all_its_hours_again(kind: WorkloadKind, *, is_left: bool) -> None:
+    """Twenty hours of work are begun again for no saving of six hours; a service has none to repeat."""
+    held = on_demand(run_since=builders.ago(hours=20))
+    assert (back(held, work=builders.workload(kind=kind, checkpoint=BARE)) is not None) is is_left
+    young = on_demand(run_since=builders.ago(minutes=10))
+    assert back(young, work=builders.workload(kind=kind, checkpoint=BARE)) is not None
+
+
+@pytest.mark.parametrize(("task_hours", "is_left"), [(1.0, False), (2.05, False), (24.0, True)])
+def test_a_move_saves_at_most_what_is_left_of_a_task(task_hours: float, *, is_left: bool) -> None:
+    work = builders.workload(kind=WorkloadKind.BATCH, array=ArrayTerms(2, task_hours=task_hours))
+    held = on_demand(run_since=builders.ago(hours=2))
+    assert (back(held, work=work) is not None) is is_left

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,9 @@ from agent.domain import money
 from agent.domain.market.host import HostRecord
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from tests.support import builders
 
 hazards = st.floats(0, 5)
@@ -298,3 +301,20 @@ def test_data_that_must_move_is_priced_by_the_byte_and_by_the_time_it_takes() ->
 def test_a_checkpoint_on_the_disk_that_is_left_is_not_carried() -> None:
     work = builders.workload(checkpoint=Checkpoint(size_gb=2.0, place=CheckpointPlace.DISK))
     assert work.moved_gb == work.image_gb
+
+
+def test_a_short_task_pays_its_traffic_by_itself_unless_its_host_goes_on_with_others() -> None:
+    """A cheap host with dear traffic is best for a day and not for half an hour."""
+    cheap = builders.offer(1, traffic_down_micros_per_gb=50_000)
+    dear = builders.offer(2, traffic_down_micros_per_gb=0)
+
+    def is_cheap_best(**changes: Any) -> bool:
+        work = builders.workload(kind=WorkloadKind.BATCH, image_gb=5.0, **changes)
+        return reckoned(cheap, "0.20", work) < reckoned(dear, "0.24", work)
+
+    short = ArrayTerms(2, task_hours=0.5)
+    assert is_cheap_best()
+    assert is_cheap_best(array=ArrayTerms(2))
+    assert is_cheap_best(array=ArrayTerms(2, task_hours=24.0))
+    assert not is_cheap_best(array=short)
+    assert is_cheap_best(array=short, guard=GuardTerms(("/w",), keep_host=True))
