@@ -43,6 +43,8 @@ _MEASURE: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+_ALTERNATIVES = frozenset({"constrained-int", "constrained-float", "constrained-str"})
+"""How pydantic names a bounded value in the place of a mistake; other names of alternatives have a bracket."""
 _PARTS = re.compile(r"(\w+)=(-?\d+)")
 
 
@@ -50,12 +52,50 @@ def problems_of(
     error: pydantic.ValidationError, read: source.Source, model: type[pydantic.BaseModel]
 ) -> list[problems.Problem]:
     """Return one problem for each mistake that pydantic found in the file."""
-    return [_problem(details, read, model) for details in error.errors(include_url=False)]
+    found: dict[lines.Path, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        found.setdefault(_path(details), []).append(details)
+    return [
+        _problem(path, each, words, read, model)
+        for path, all_of in found.items()
+        if not _is_for_parts(path, all_of, found)
+        for each, words in _alternatives(all_of)
+    ]
 
 
-def _problem(details: ErrorDetails, read: source.Source, model: type[pydantic.BaseModel]) -> problems.Problem:
-    path = tuple(part for part in details["loc"] if part != "[key]")
+def _path(details: ErrorDetails) -> lines.Path:
+    """Return the key of a mistake. Where a key takes a value or a word, pydantic names these alternatives too."""
+    return tuple(part for part in details["loc"] if part != "[key]" and not _is_alternative(part))
+
+
+def _is_alternative(part: str | int) -> bool:
+    return isinstance(part, str) and ("[" in part or part in _ALTERNATIVES)
+
+
+def _is_for_parts(path: lines.Path, all_of: list[ErrorDetails], found: Mapping[lines.Path, object]) -> bool:
+    """Return whether a list only counts as too short because of entries that are mistakes themselves."""
+    is_short = all(details["type"] == "too_short" for details in all_of)
+    return is_short and any(len(other) > len(path) and other[: len(path)] == path for other in found)
+
+
+def _alternatives(all_of: list[ErrorDetails]) -> Iterator[tuple[ErrorDetails, str]]:
+    """Yield the mistakes of one key. The words that it takes in place of a value belong to the mistake of the value."""
+    words = [details for details in all_of if details["type"] == "literal_error"]
+    values = [details for details in all_of if details["type"] != "literal_error"]
+    if not values or not words:
+        yield from ((details, "") for details in all_of)
+        return
+    spoken = ", ".join(str(details.get("ctx", {})["expected"]) for details in words).replace("'", '"')
+    yield from ((details, spoken) for details in values)
+
+
+def _problem(
+    path: lines.Path, details: ErrorDetails, words: str, read: source.Source, model: type[pydantic.BaseModel]
+) -> problems.Problem:
     code, wrong = _finding(details, path)
+    if words:
+        wrong, is_split, value = wrong.partition(", not ")
+        wrong += f", or {words}{is_split}{value}"
     if code == "unknown_key":
         return read.problem(path, code, f"{wrong}; {problems.nearest(str(path[-1]), _keys(model, path[:-1]))}")
     fix = _fix(model, path)
@@ -100,6 +140,9 @@ def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
     example = next(_examples(field), None)
     inner = next(_models(field.annotation), None)
     if inner is not None and example is None:
+        if _is_list(field.annotation):
+            keys = [part for part in path if isinstance(part, str)]
+            return f"write each entry as a table, [[{problems.dotted(keys)}]]"
         return _table(inner, path, is_named=field.annotation is not inner)
     names = [part for part in path if isinstance(part, str)]
     name = next((part for part in reversed(names) if part in _named(table)), "")
@@ -118,6 +161,12 @@ def _table(inner: type[pydantic.BaseModel], path: lines.Path, *, is_named: bool)
     if not tables or len(tables) < len(inner.model_fields):
         return f"write it as a table, [{problems.dotted(header)}]"
     return f"write at least one table of {', '.join(f'[{problems.dotted([*header, name])}]' for name in tables)}"
+
+
+def _is_list(annotation: object) -> bool:
+    """Return whether an annotation is a list, or may be one."""
+    is_one = get_origin(annotation) in {list, tuple}
+    return is_one or any(_is_list(part) for part in get_args(annotation))
 
 
 def _examples(field: object) -> Iterator[object]:

@@ -87,3 +87,19 @@ def test_a_workload_comes_after_batches_of_the_file_and_never_after_itself(
     assert sentence in told
     assert "agent.toml:" in told
     assert "workloads.train.after" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('at_once = "all"', 'at_once: must be a whole number, or "purse", not "all"; write for example at_once = 8'),
+        ("at_once = 0", 'at_once: must be at least 1, or "purse", not 0; write for example at_once = 8'),
+        ('stalled_after = "1s"', 'must be at least "5m", or "off", not "1s"; write for example stalled_after = "45m"'),
+        ('stalled_then = ["warm"]', 'stalled_then[0]: must be "warn", "restart", "move" or "hold", not "warm"; '),
+        ('windows = { cron = "0 20 * * *" }', "write each entry as a table, [[workloads.train.windows]]"),
+        ('windows = ["0 20 * * *"]', "write each entry as a table, [[workloads.train.windows]]"),
+    ],
+)
+def test_one_mistake_is_one_sentence_about_the_key_of_the_file(tmp_path: Path, line: str, sentence: str) -> None:
+    (said,) = refused(tmp_path, BATCH, line).splitlines()
+    assert sentence in said
