@@ -132,7 +132,7 @@ def _idle(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     work = fleet.workload(lease.slot.workload)
     if work is None or work.idle.then is not OnIdle.RELEASE or not may_leave(lease, work) or not fleet.is_seen(lease):
         return None
-    held = operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot))
+    held = operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot), work)
     if held is None or not usefulness.is_idle(lease, work, fleet.now):
         return None
     return Reason("idle", held.sentence)
@@ -243,7 +243,7 @@ def _loaded(fleet: Fleet, lease: Lease) -> timedelta:
 def _why_overdue(fleet: Fleet, lease: Lease) -> str:
     if lease.loading_since is None:
         return f"loading since {lease.state_since:%H:%M}, which is too long"
-    return f"it has loaded for {span_text.minutes(_loaded(fleet, lease))} without its silences, which is too long"
+    return f"it has loaded for {span_text.minutes(_loaded(fleet, lease))}, silent times not counted, which is too long"
 
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:

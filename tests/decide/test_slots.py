@@ -341,7 +341,7 @@ def test_an_overdue_start_says_how_long_it_has_loaded() -> None:
     begun = NOW - timedelta(hours=3, minutes=20)
     held = builders.lease(state=LeaseState.STARTING, has_run=False, state_since=begun, loading_since=begun)
     (made,) = slots.releases(builders.fleet(leases=(held,)))
-    assert made.reason.sentence == "it has loaded for 3 h 20 min without its silences, which is too long"
+    assert made.reason.sentence == "it has loaded for 3 h 20 min, silent times not counted, which is too long"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from agent.cli.watch import fleet_watch
 from agent.domain.record.event_kind import EventKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from agent.config.settings import Config
@@ -141,9 +141,16 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
 
+    arrays = {row["workload"] for row in shown["arrays"]}
     for row in shown["holds_and_cooldowns"]:
-        if row["what"].partition(":")[0] not in operator_orders.MARKS:
+        if row["what"].partition(":")[0] not in operator_orders.MARKS and not _is_done_task(row["what"], arrays):
             yield kept_back(row, shown["now"])
+
+
+def _is_done_task(what: str, arrays: "Collection[str]") -> bool:
+    """Return whether a hold only says that one task of an array is done; the array's own line counts it."""
+    scope, _, target = what.partition(":slot:")
+    return scope == "done" and target.rpartition("/")[0] in arrays
 
 
 def _reasons(shown: dict[str, Any]) -> "Iterator[str]":

@@ -17,6 +17,7 @@ from agent.domain.record.hold import DISKS, EVERYTHING, OFF_THE_MARKET, Holds, O
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
+from agent.domain.work.workload import Workload, WorkloadKind
 
 PAST = {
     Word.LOCK: "locked",
@@ -41,8 +42,13 @@ def of_lease(lease: Lease) -> tuple[Target, ...]:
     return *of_slot(lease.slot), hold.of_lease(lease.lease_id), *hold.of_place(lease.host, lease.owner)
 
 
-def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> Reason | None:
-    """Return the first hold of one of these words on one of these targets as a reason, or None."""
+def find(
+    holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...], work: Workload | None = None
+) -> Reason | None:
+    """Return the first hold of one of these words on one of these targets as a reason, or None.
+
+    `work` is the workload of the targets: the work of a service is never done.
+    """
     if not holds:
         return None
     # Plain loops, without a generator: an array asks this several times a pass for each of its done slots.
@@ -50,14 +56,14 @@ def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> 
         for target in targets:
             first = holds.get((word, target))
             if first is not None:
-                return _reason(first)
+                return _reason(first, work)
     return None
 
 
-def _reason(given: OperatorHold) -> Reason:
+def _reason(given: OperatorHold, work: Workload | None) -> Reason:
     word, target = given.word, given.target
     if word is Word.HELD:
-        return Reason(word.value, f"{target} is held: {given.ground}; {_way_on(target)}")
+        return Reason(word.value, f"{target} is held: {given.ground}; {_way_on(target, work)}")
     return Reason(PAST[word], f"{target} is {PAST[word]} by {given.ground}; `{way_out(word, target)}` ends that")
 
 
@@ -68,10 +74,11 @@ def way_out(word: Word, target: Target) -> str:
     return f"gpubid {_LIFT.get(word, 'resume')} {target.spoken}"
 
 
-def _way_on(target: Target) -> str:
+def _way_on(target: Target, work: Workload | None) -> str:
     # A batch that ended in an unknown way holds its slot; repeated failures hold a workload of either kind.
-    is_slot = target.kind is hold.TargetKind.SLOT
-    end = f"`gpubid done {target.spoken}` if its work is done, " if is_slot else ""
+    end = f"`gpubid done {target.spoken}` if its work is done, " if target.kind is hold.TargetKind.SLOT else ""
+    if end and work is not None and work.kind is WorkloadKind.SERVICE:
+        end = f"`gpubid release {target.spoken}` to give it up, "
     return f"look at it, then {end}`gpubid resume {target.spoken}` to go on"
 
 
@@ -85,7 +92,8 @@ def why_idle(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
     targets = of_slot(place)
     leases = fleet.occupants_of(place)
     ending = (Word.DONE, Word.KILL, Word.HELD)
-    stopped = find(holds, ending if leases else (*ending, Word.LOCK, Word.DRAIN), targets)
+    words = ending if leases else (*ending, Word.LOCK, Word.DRAIN)
+    stopped = find(holds, words, targets, fleet.workload(place.workload))
     if stopped is not None:
         return stopped
     for lease in leases:

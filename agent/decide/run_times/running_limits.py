@@ -23,7 +23,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 
 CODE = "max_running"
 _MINUTE = timedelta(minutes=1)
@@ -195,6 +195,7 @@ def _ground(ran: Ran) -> str:
 
 def _reason(work: Workload, ran: Ran) -> Reason:
     whose = work.name if ran.limit.of is LimitOf.WORKLOAD else "its lease"
-    way_on = f"raise max_running in [workloads.{work.name}], or `gpubid done {work.name}`"
+    verb = "done" if work.kind is WorkloadKind.BATCH else "release"
+    way_on = f"raise max_running in [workloads.{work.name}], or `gpubid {verb} {work.name}`"
     has_run = f"{whose} has run {span_text.minutes(ran.time)} of {span_text.minutes(ran.limit.most)}"
     return Reason(CODE, f"{has_run}, so {_THEN[ran.limit.then]}; {way_on}")

@@ -12,6 +12,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.hold import OFF_THE_MARKET, Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
+from agent.domain.work.workload import WorkloadKind
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 from tests.support.expiring import held as hold
@@ -156,3 +157,18 @@ def test_a_locked_market_says_so_instead_of_renting() -> None:
     (made,) = plan.plan(fleet, tuned, Limits()).decisions
     assert isinstance(made, Hold)
     assert (made.reason.code, made.slot) == ("locked", builders.slot())
+
+
+@pytest.mark.parametrize(
+    ("kind", "way_on"),
+    [
+        (WorkloadKind.BATCH, "`gpubid done train/0` if its work is done, `gpubid resume train/0` to go on"),
+        (WorkloadKind.SERVICE, "`gpubid release train/0` to give it up, `gpubid resume train/0` to go on"),
+    ],
+    ids=lambda value: value.value if isinstance(value, WorkloadKind) else "",
+)
+def test_a_held_slot_names_only_commands_that_its_workload_takes(kind: WorkloadKind, way_on: str) -> None:
+    known = builders.fleet(workloads=(builders.workload(kind=kind),), leases=(builders.lease(),))
+    reason = operator_holds.why_idle(known, builders.slot(), holds("held:slot:train/0"))
+    assert reason is not None
+    assert reason.sentence.endswith(way_on)
