@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from agent import pass_metrics, schedule, systemd
 from agent.act import bill_check, rent_terms
 from agent.app import App
-from agent.config import problems, service_reach
+from agent.config import service_reach
+from agent.config.files import layers
 from agent.config.notify_settings import Notify
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
@@ -158,8 +159,8 @@ class Daemon:
         findings = app.findings(config)
         refused = [each for each in findings if each.is_refusal]
         if refused:
-            file = str(config.file)
-            raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
+            read = layers.read(config.file)
+            raise ConfigError(read.problem(tuple(each.key.split(".")), each.code, each.sentence) for each in refused)
         for each in findings:
             log.warning(LoggedKind.CONFIG_NOTED, about=each.key, code=each.code, reason=each.sentence)
         shortfalls = list(service_reach.shortfalls(before, config))

@@ -336,3 +336,9 @@ def test_what_stops_a_job_before_its_end_is_said(somewhere: Path) -> None:
     (somewhere / "agent.toml").write_text(GOOD + 'max_running = "5h"\n')
     text = run("train", "--gpu", "RTX 4090", "--hours", "10", "--price", "0.40")
     assert "vast, ondemand (on demand): stopped by max_running after 5.0 h\n" in text
+
+
+def test_a_workload_that_accepts_any_gpu_is_asked_for_a_model(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GOOD)
+    said = run("train", "--hours", "5", code=2)
+    assert 'train accepts any GPU, and an estimate is for one model; name it, for example --gpu "RTX 4090"' in said

@@ -118,7 +118,8 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         (tmp_path / "agent.toml").write_text(fewer)
         await daemon.reload()
         (told,) = daemon.logs("config.refused")
-        assert "workloads.train.slots" in told["problem"]
+        line = next(at for at, text in enumerate(fewer.splitlines(), 1) if text == "slots = 1")
+        assert f"agent.toml:{line}: workloads.train.slots: " in told["problem"]
         assert "`gpubid release train/1` first" in told["problem"]
         (tmp_path / "agent.toml").write_text(fewer.replace("workloads.train", "workloads.other"))
         await daemon.reload()

@@ -291,6 +291,15 @@ async def test_a_decision_is_kept_when_it_is_another(path: Path, clock: SteppedC
     ledger = await Ledger.open(engines.place(path), clock=clock)
     async with ledger.transaction() as tx:
         assert not tx.record_decision(hold("running", "runs at $0.22"))
+        for sentence in (
+            "fewer than 4 slots",
+            "fewer than 1 slots",
+            "found no offer at all",
+            "found no offer at all: why",
+        ):
+            code = "no_view" if "offer" in sentence else "array_waits"
+            assert tx.record_decision(hold(code, sentence)), "what the file or the market says is another reason"
+            assert not tx.record_decision(hold(code, sentence))
         assert tx.record_decision(hold("waiting", "waits"))
         assert tx.record_decision(hold("waiting", "waits", digest="d2"))
     assert await (await ledger.reader()).decisions() == [hold("waiting", "waits", digest="d2")]

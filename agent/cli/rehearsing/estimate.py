@@ -159,18 +159,24 @@ def _found(
         catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
         models = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
     except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, list(_mistakes(error.problems, whole if work is None else [])))
+        exits.stop(exits.BAD_INPUT, list(_mistakes(error.problems, whole if work is None else [], workload)))
     except LedgerError as error:
         exits.refused(error)
     times = None if work is None or settings is None else estimate_calendar.Times(settings, work, now)
     return table, models, estimate_inputs.used(table, measured), times
 
 
-def _mistakes(problems: "Sequence[Problem]", workloads: "Sequence[str]") -> "Iterator[str]":
-    """Yield each mistake of the options or the job file. `workloads` have all options but the hours."""
+def _mistakes(problems: "Sequence[Problem]", workloads: "Sequence[str]", asked: str | None = None) -> "Iterator[str]":
+    """Yield each mistake of the options or the job file. `workloads` have all options but the hours.
+
+    `asked` is the workload that the estimate is for.
+    """
     from agent.config.job_table import COMMAND_LINE
 
     for problem in problems:
+        if asked is not None and (problem.key, problem.code) == ("gpu", "missing_key"):
+            yield f'{asked} accepts any GPU, and an estimate is for one model; name it, for example --gpu "RTX 4090"'
+            continue
         yield option_text.sentence(problem, _CHECKPOINT_OPTIONS) if problem.file == COMMAND_LINE else str(problem)
     if workloads and any(problem.code == "missing_key" for problem in problems):
         yield f"a workload of the configuration has all but the hours: `gpubid estimate {workloads[0]} --hours 24`"

@@ -92,7 +92,8 @@ def _stopped(fleet: Fleet, held: set[Slot]) -> set[Slot]:
 
 def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
     if is_proven:
-        return Reason(WAITS, f"it begins when fewer than {most} slots of {work.name} are live")
+        others = "no other slot" if most == 1 else f"fewer than {most} slots"
+        return Reason(WAITS, f"it begins when {others} of {work.name} {'is' if most == 1 else 'are'} live")
     proven_after = span_text.of(array_proof.PROVEN_AFTER)
     sentence = f"until a slot of {work.name} is done or has run for {proven_after}, at most {most} are live"
     return Reason(UNPROVEN, sentence)

@@ -15,6 +15,7 @@ from agent.decide.pricing import requirement_check
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import WAITS
 from agent.domain.work.workload import Requirements, Workload
@@ -68,12 +69,15 @@ class Funnel:
     """The number of offers that meet every requirement."""
     cheapest: UsdPerHour | None
     """The lowest price, disk included, of the offers that meet every requirement except the price; None without any."""
+    not_sold: str = ""
+    """Why markets sell nothing on demand now, each with the fix; empty if they do."""
 
     @property
     def sentence(self) -> str:
         """The funnel in one sentence."""
         if not self.rows:
-            return f"the search at {self.sampled_at:%H:%M} UTC found no offer at all"
+            why = f": {self.not_sold}" if self.not_sold else ""
+            return f"the search at {self.sampled_at:%H:%M} UTC found no offer at all{why}"
         counts = ", ".join(f"{step.left} {step.wanted}" for step in self.steps)
         sample = f"of {self.rows} offers sampled at {self.sampled_at:%H:%M} UTC, {counts or f'all {self.fits} fit'}"
         otherwise = "" if self.fits else " that fits otherwise"
@@ -161,6 +165,7 @@ def of(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) -> Fu
         steps=_steps(failed, len(rows), work),
         fits=failed[""],
         cheapest=min((price for price in prices if price is not None), default=None),
+        not_sold="; ".join(view.not_sold[Tenure.ON_DEMAND] for view in views if Tenure.ON_DEMAND in view.not_sold),
     )
 
 

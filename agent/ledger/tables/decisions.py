@@ -22,8 +22,10 @@ KEPT_DAYS = 30
 """Older decisions are deleted. Intents have the orders and events the results; both are kept for good."""
 
 MADE = sa.insert(schema.decisions)
-_SAMPLE = re.compile(r"\d+ offers sampled at \d\d:\d\d UTC")
+_SAMPLE = re.compile(r"\d+ offers sampled at \d\d:\d\d UTC|found no offer at all.*")
 """The figures of the sample in the sentence of an empty slot, as `agent/decide/pricing/funnel.py` writes them."""
+_OF_THE_FILE = frozenset({"array_waits", "array_unproven", "waits_for_workload", "window", "not_before"})
+"""Codes of reasons whose sentence changes only with the file or the window, so that it is written again."""
 _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "strategy_file", "params_digest")
 
 
@@ -48,6 +50,7 @@ class RecordedDecision:
         """The parts that must differ for a new row; figures and samples in the sentence change without one."""
         sample = _SAMPLE.search(self.reason.sentence)
         best = sample[0] if sample is not None else ""
+        best = self.reason.sentence if self.reason.code in _OF_THE_FILE else best
         return (
             self.kind,
             self.reason.code,

@@ -14,6 +14,7 @@ from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.domain.fleet import Fleet
 from agent.domain.market import gpu
 from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import Workload
 from tests.support import builders
 
@@ -127,3 +128,11 @@ def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
     found = funnel.of(sampled(row), WORK, requirement_check.Unavailable(hosts={row.host}))
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("host_held", 0)]
+
+
+def test_an_empty_sample_says_what_its_market_lacks() -> None:
+    missing = {Tenure.ON_DEMAND: "dstack has no fleet gpubid: `gpubid doctor` prints the file for `dstack apply -f`"}
+    view = builders.view(sample=(), sampled_at=builders.NOW, not_sold=missing)
+    of = funnel.of(builders.fleet(markets={"vast": view}), builders.workload(), requirement_check.Unavailable())
+    assert of is not None
+    assert of.sentence.endswith(f"UTC found no offer at all: {missing[Tenure.ON_DEMAND]}")
