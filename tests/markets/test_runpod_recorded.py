@@ -50,7 +50,8 @@ def test_recorded_refusals_prove_what_they_say() -> None:
 
 def test_the_recorded_pod() -> None:
     (path,) = pathlib.Path(_FOLDER, "runpod").glob("pod_graphql_real_*.json")
-    (pod,) = history.pods({"pods": [read(path.name)]}).values()
+    answered = graph.Answered({"myself": {"pods": [read(path.name)]}}, transport.Reply(200, {}, b""), "")
+    (pod,) = history.pods(answered).values()
     assert (pod.is_interruptible, pod.rate) == (False, money.per_hour("0.49"))
     assert pod.change == ("started", datetime(2026, 8, 20, 3, 29, 12, tzinfo=UTC))
 

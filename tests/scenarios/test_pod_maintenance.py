@@ -73,14 +73,15 @@ async def test_a_date_that_is_none_takes_nothing_else_along(
     asked: list[str] = []
 
     async def ask(endpoints: client.RunPodClient, question: str, variables: dict[str, Any]) -> Any:
-        data, reply = await told_by(endpoints, question, variables)
+        answered = await told_by(endpoints, question, variables)
         if question != maintenance.QUESTION:
-            return data, reply
+            return answered
         asked.append(question)
         rows = [
-            {**pod, "machine": {"maintenanceStart": stamp, "maintenanceEnd": stamp}} for pod in data["myself"]["pods"]
+            {**pod, "machine": {"maintenanceStart": stamp, "maintenanceEnd": stamp}}
+            for pod in answered.data["myself"]["pods"]
         ]
-        return {"myself": {"pods": rows}}, reply
+        return answered._replace(data={"myself": {"pods": rows}})
 
     async with both(tmp_path, WORK, markets=("runpod",)) as world:
         await world.until(lambda: len(world.running()) == 1)

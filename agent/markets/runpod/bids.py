@@ -76,11 +76,14 @@ class Bids:
             return known[1]
         try:
             asked = {"gpuCount": gpus, "secureCloud": cloud == parse.SECURE}
-            data, _ = await self._client.ask_graph(_FLOORS, {"input": asked})
+            answered = await self._client.ask_graph(_FLOORS, {"input": asked})
         except graph.Retired as retired:
             self._end(f"the market removed the question for floors ({retired})")
             return {}
-        floors = _usable(data)
+        floors = _usable(answered.data)
+        if answered.errors and not floors:
+            # Without an error this would show that no interruptible pod is sold.
+            raise answered.lacking("every floor")
         self._floors[cloud, gpus] = now, floors
         self._judge(floors, cloud, gpus)
         return floors
@@ -142,11 +145,13 @@ def each(bid: UsdPerHour, gpus: int) -> float:
 
 def _usable(data: dict[str, Any]) -> dict[str, UsdPerHour]:
     try:
-        types = msgspec.convert(data.get("gpuTypes"), list[_Type], strict=False)
+        types = msgspec.convert(data.get("gpuTypes"), list[_Type | None], strict=False)
     except msgspec.ValidationError:
         raise market_errors.Malformed("The floors are not what runpod documented.") from None
     found = {}
     for row in types:
+        if row is None:
+            continue
         price = row.lowestPrice or _Price()
         floor, ask = price.minimumBidPrice, price.uninterruptablePrice
         if floor is not None and 0 < floor <= _MOST and (ask is None or floor < ask):

@@ -86,14 +86,14 @@ class RunPodClient:
         self._refuse_throttled("logs", reply)
         return refusals.check_read(reply, is_of_pod=True)
 
-    async def ask_graph(self, query: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], transport.Reply]:
-        """Return the data of a GraphQL question, with its answer.
+    async def ask_graph(self, query: str, variables: Mapping[str, Any]) -> graph.Answered:
+        """Return the answer to a GraphQL question; parts of its data may be missing.
 
         Raises: graph.Retired besides what a read raises.
         """
         reply = await self._link.read(transport.Call("graphql", "POST", "/graphql", graph.body(query, variables)))
         self._refuse_throttled("graphql", reply)
-        return graph.answer(reply), reply
+        return graph.answer(reply)
 
     async def mutate_graph(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Send a GraphQL mutation once and return its data.

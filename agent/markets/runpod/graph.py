@@ -2,12 +2,14 @@
 
 Invariants:
 1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault, and reported once.
-2. An error in the body is a refusal only by a code or a sentence from the closed lists; anything else of a write is
+2. An answer with data and an error lacks a part. Whether that part is needed is for the question to say; a missing
+   part is unknown, never none.
+3. An error in the body is a refusal only by a code or a sentence from the closed lists; anything else of a write is
    Ambiguous. A bare 403 refuses no key: proxies answer so as well.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,6 +19,8 @@ from agent.markets.runpod import refusals
 _VALIDATION = "GRAPHQL_VALIDATION_FAILED"
 _NO_CAPACITY = "SUPPLY_CONSTRAINT"
 _BAD, _MISSING, _GONE = 400, 404, 410
+_MOST_ERRORS = 3
+"""Errors of one answer that are reported."""
 
 
 class Retired(Exception):
@@ -27,12 +31,26 @@ class NotThere(Retired):
     """There is no such route. This is not the announced end (410), and a proxy may answer the same."""
 
 
+class Answered(NamedTuple):
+    """The data of a question, its answer, and the market's errors about parts of the data; empty without any."""
+
+    data: dict[str, Any]
+    reply: transport.Reply
+    errors: str
+
+    def lacking(self, part: str) -> market_errors.Unavailable:
+        """Return the error for a part that is needed and missing."""
+        why = f" ({self.errors})" if self.errors else ""
+        return market_errors.Unavailable(f"runpod's GraphQL answered without {part}{why}; try again later.")
+
+
 class _Extensions(msgspec.Struct):
     code: str = ""
 
 
 class _Error(msgspec.Struct):
     message: str = ""
+    path: list[str | int] | None = None
     extensions: _Extensions | None = None
 
 
@@ -46,10 +64,10 @@ def body(query: str, variables: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({"query": query, "variables": dict(variables)})
 
 
-def answer(reply: transport.Reply) -> dict[str, Any]:
-    """Return the data of a question whose answer has no error.
+def answer(reply: transport.Reply) -> Answered:
+    """Return the data of a question, with the errors about parts of it.
 
-    Raises: Retired, Unauthorized, Unavailable, Malformed.
+    Raises: Retired, Unauthorized, Unavailable (also if there is no data at all), Malformed.
     """
     body = _decoded(reply)
     _refuse_retired(reply, body)
@@ -58,9 +76,16 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
         raise market_errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
     if body is None:
         raise market_errors.Malformed("runpod's GraphQL answer cannot be read; try again later.")
-    if body.errors or body.data is None:
+    errors = "; ".join(_placed(error) for error in (body.errors or [])[:_MOST_ERRORS])
+    if body.data is None or (body.errors and all(part is None for part in body.data.values())):
         raise market_errors.Unavailable(f"runpod answered a question with an error ({_said(body)}); try again later.")
-    return body.data
+    return Answered(body.data, reply, text.clean(errors))
+
+
+def _placed(error: _Error) -> str:
+    """Return the message of an error with the part of the data that it is about."""
+    where = ".".join(str(part) for part in error.path or ())
+    return f"{where}: {error.message}" if where else error.message
 
 
 def done(reply: transport.Reply) -> dict[str, Any]:
@@ -136,7 +161,7 @@ def _says_unauthorized(body: _Body | None) -> bool:
 
 
 def _said(body: _Body) -> str:
-    return text.clean("; ".join(error.message for error in (body.errors or [])[:3]))
+    return text.clean("; ".join(error.message for error in (body.errors or [])[:_MOST_ERRORS]))
 
 
 def _codes(body: _Body) -> set[str]:

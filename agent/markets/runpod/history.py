@@ -16,6 +16,7 @@ from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors, text, tolerant_rows
+from agent.markets.runpod import graph
 
 QUESTION = """
 query account {
@@ -24,6 +25,8 @@ query account {
     runtime { uptimeInSeconds }
   } }
 }"""
+_GUEST = "guest"
+"""The account of a request whose key is nobody's, in GraphQL's older answers."""
 _INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
 _MOST = 100_000.0
 SAME_RATE = 0.01
@@ -38,6 +41,13 @@ _KINDS = (
     ("terminated by user", MarketEventKind.STOPPED),
     ("rented by user", MarketEventKind.STARTED),
 )
+
+
+class Account(msgspec.Struct):
+    """The account of a key; a balance that is missing is unknown."""
+
+    id: str
+    clientBalance: float | None = None  # noqa: N815 - the vendor's spelling
 
 
 class Report(msgspec.Struct):
@@ -85,17 +95,40 @@ class Pod(msgspec.Struct):
         return (kind, at) if kind is not None and at is not None else None
 
 
-def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
-    """Return the pods of an account by id.
+def account(answered: graph.Answered) -> Account:
+    """Return the account in an answer to `QUESTION`.
+
+    Raises:
+        Unauthorized: the market knows no account of the key.
+        Unavailable: the answer lacks the account or its id, with an error about that.
+    """
+    myself = answered.data.get("myself")
+    if answered.errors and not (isinstance(myself, dict) and myself.get("id")):
+        raise answered.lacking("myself.id")
+    found = None if myself is None else tolerant_rows.row(myself, Account, "The account")
+    if found is None or found.id == _GUEST:
+        raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
+    return found
+
+
+def pods(answered: graph.Answered) -> dict[str, Pod]:
+    """Return the pods in an answer to `QUESTION` by id. Other fields than id and kind may be missing, thus unknown.
 
     Raises:
         Malformed: the answer has no pods.
+        Unavailable: an answer with errors lacks the pods, or the kind of one, which decides whether it has a bid.
     """
     try:
-        rows = list((myself or {}).get("pods") or [])
+        listed = (answered.data.get("myself") or {}).get("pods")
+        rows = list(listed or [])
     except (AttributeError, TypeError):
         raise market_errors.Malformed("The account's pods are not what runpod documented.") from None
+    if answered.errors and (listed is None or None in rows):
+        raise answered.lacking("myself.pods" if listed is None else f"myself.pods.{rows.index(None)}")
     rows_read = [tolerant_rows.row(row, Pod, "The account") for row in rows]
+    unclear = [pod.id for pod in rows_read if pod.podType is None]
+    if answered.errors and unclear:
+        raise answered.lacking(f"podType of pod {text.clean(unclear[0], 64)}")
     # A pod of unreadable kind would pass for an on-demand one.
     return {pod.id: pod for pod in rows_read if pod.podType is not None}
 

@@ -39,7 +39,7 @@ class _Pod(msgspec.Struct):
 
 
 class _Myself(msgspec.Struct):
-    pods: list[_Pod] | None = None
+    pods: list[_Pod | None] | None = None
 
 
 class Maintenance:
@@ -57,17 +57,26 @@ class Maintenance:
             # Set before the question, so that the next read does not ask again, whatever the answer is.
             self._due = self._clock.monotonic() + ASK_EVERY.total_seconds()
             try:
-                data, _ = await self._client.ask_graph(QUESTION, {})
-                self._announced = self._read(data)
+                answered = await self._client.ask_graph(QUESTION, {})
+                self._announced = self._read(answered.data) | self._unread(answered)
             except graph.Retired:
                 self._announced, self._due = {}, self._clock.monotonic() + ASK_AGAIN.total_seconds()
             except market_errors.MarketError as error:
                 log.warning("maintenance.unread", market=self._market, code=error.code)
         return list(self._announced.values())
 
+    def _unread(self, answered: graph.Answered) -> dict[str, MarketEvent]:
+        """Return the known announcements for the pods that an answer with errors lacks, or shows without a machine."""
+        if not answered.errors:
+            return {}
+        pods = _pods(answered.data)
+        now, read = self._clock.now(), {pod.id for pod in pods if pod.machine is not None}
+        unread = {key: event for key, event in self._announced.items() if event.instance_id not in read}
+        return {key: event for key, event in unread.items() if (event.ends_at or event.begins_at or now) > now}
+
     def _read(self, data: Mapping[str, Any]) -> dict[str, MarketEvent]:
         now, announced = self._clock.now(), {}
-        for pod in tolerant_rows.row(data.get("myself") or {}, _Myself, "The account").pods or ():
+        for pod in _pods(data):
             begins = moment((pod.machine.maintenanceStart if pod.machine else None) or "")
             ends = moment((pod.machine.maintenanceEnd if pod.machine else None) or "")
             if begins is None or (ends or begins) <= now:
@@ -78,6 +87,11 @@ class Maintenance:
             )
             announced[key] = self._announced.get(key, event)
         return announced
+
+
+def _pods(data: Mapping[str, Any]) -> list[_Pod]:
+    pods = tolerant_rows.row(data.get("myself") or {}, _Myself, "The account").pods or []
+    return [pod for pod in pods if pod is not None]
 
 
 def moment(stamp: str) -> datetime | None:

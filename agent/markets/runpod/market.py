@@ -13,7 +13,6 @@ Invariants: those of the port. Beyond them:
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 import structlog
@@ -25,7 +24,7 @@ from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import hints, http_exchange, labels, market_errors, pace, tolerant_rows, transport
+from agent.markets import hints, http_exchange, labels, market_errors, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import (
     bids,
@@ -59,13 +58,6 @@ LAG = timedelta(minutes=2)
 ENDED_ELSEWHERE = frozenset({"invalid_args", "refused", "route_gone"})
 """Refusals of an action that say nothing about the pod: another route may still end it."""
 _EXITED = "EXITED"
-_GUEST = "guest"
-"""The account of a request whose key is nobody's, in GraphQL's older answers."""
-
-
-class _Myself(msgspec.Struct):
-    id: str
-    clientBalance: float | None = None  # noqa: N815 - the vendor's spelling
 
 
 class RunPodMarket:
@@ -264,13 +256,13 @@ class RunPodMarket:
         return self._no_graph_until is None or self._clock.monotonic() >= self._no_graph_until
 
     async def _ask_account(self) -> Account:
-        data, reply = await self._ask_graph()
-        account = _myself(data)
-        self._graph_pods, self._pods_read_at = history.pods(data["myself"]), self._clock.monotonic()
+        answered = await self._ask_graph()
+        account = history.account(answered)
+        self._graph_pods, self._pods_read_at = history.pods(answered), self._clock.monotonic()
         self._account_id, self._no_graph_until = account.id, None
-        return Account(account.id, bill.credit(account.clientBalance), hints.market_time(reply))
+        return Account(account.id, bill.credit(account.clientBalance), hints.market_time(answered.reply))
 
-    async def _ask_graph(self) -> tuple[Any, transport.Reply]:
+    async def _ask_graph(self) -> graph.Answered:
         try:
             answered = await self._client.ask_graph(history.QUESTION, {})
         except graph.NotThere as error:
@@ -373,14 +365,6 @@ class RunPodMarket:
         except market_errors.MarketError:
             return False
         return row.id == instance_id and row.status == _EXITED
-
-
-def _myself(data: Mapping[str, Any]) -> _Myself:
-    known = data.get("myself")
-    account = None if known is None else tolerant_rows.row(known, _Myself, "The account")
-    if account is None or account.id == _GUEST:
-        raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
-    return account
 
 
 def connect(
