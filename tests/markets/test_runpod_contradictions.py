@@ -180,3 +180,59 @@ async def test_one_unreadable_figure_of_a_report_leaves_the_others(clock: Steppe
     async with pods.runpod_saying(pods.listing(row(runtime=runtime)), clock) as (runpod, _):
         (found,) = await runpod.instances()
     assert found.state is InstanceState.RUNNING
+
+
+GIGABYTES = {"containerDiskInGb": 40, "volumeInGb": 40}
+AS_ORDERED: dict[str, Any] = RUNS | GIGABYTES | {"costPerHr": 0.66, "gpuCount": 1}
+"""GraphQL's row of a pod that is rented by `pods.ASK` from `pods.OFFERED`."""
+MOUNTED: dict[str, Any] = {"mounts": {"persistent": {"size": 40, "path": "/workspace"}}}
+
+
+def gpus(count: int) -> dict[str, Any]:
+    return {"gpu": {"id": "NVIDIA GeForce RTX 4090", "count": count}}
+
+
+async def rented(
+    clock: SteppedClock, changed: dict[str, Any], told: dict[str, Any], minutes: float, *, is_ours: bool = True
+) -> Instance:
+    """Return a fresh pod after so many minutes of listings that show it so, rented by this process or another one."""
+    row = pods.pod(status="PROVISIONING", disk=40, cost=0.66, **gpus(1), **MOUNTED) | changed
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        if is_ours:
+            assert await runpod.rent(pods.OFFERED, pods.ASK, "gpubid:label") == pods.POD
+        wire.answers = pods.listing(row, told=[AS_ORDERED | told])
+        for _ in range(int(minutes) + 1):
+            (found,) = await runpod.instances()
+            clock.advance(60.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changed", "told", "unread"),
+    [
+        ({"cost": 1.32}, {}, {"gpu_rate"}),
+        ({}, {"costPerHr": 1.32}, {"gpu_rate"}),
+        (gpus(4), {}, {"gpus", "host_id"}),
+        ({"disk": 400}, {}, {"disk_gb", "disk_rate"}),
+        ({"mounts": {"persistent": {"size": 400, "path": "/workspace"}}}, {}, {"disk_rate"}),
+    ],
+    ids=["cost", "GraphQL's cost", "GPUs", "disk", "volume"],
+)
+async def test_what_one_surface_shows_as_ordered_is_not_on_other_terms_by_the_other(
+    clock: SteppedClock, changed: dict[str, Any], told: dict[str, Any], unread: set[str]
+) -> None:
+    assert (await rented(clock, changed, told, 60)).unread == unread
+    # Another process does not know the order: it waits for a moment, and believes the listing then.
+    assert (await rented(clock, changed, told, 1, is_ours=False)).unread == unread
+    assert (await rented(clock, changed, told, 3, is_ours=False)).unread == set()
+
+
+async def test_a_rent_that_both_surfaces_show_on_other_terms_is_on_other_terms(clock: SteppedClock) -> None:
+    found = await rented(clock, {"cost": 1.32} | gpus(2), {"costPerHr": 1.32, "gpuCount": 2}, 0)
+    assert (found.gpu_rate, found.gpus, found.unread) == (money.per_hour("1.32"), 2, frozenset())
+
+
+async def test_a_pod_that_has_not_started_and_shows_no_cost_yet_is_contradicted_by_nothing(
+    clock: SteppedClock,
+) -> None:
+    assert (await rented(clock, {"cost": 0.0}, {}, 0)).unread == frozenset()

@@ -134,12 +134,14 @@ class RunPodMarket:
             self._bids_went_out = True
             pod_id = await self._bids.rent(where, offer.gpus, terms, label)
             self._at_a_bid[pod_id] = terms.bid
+            self._contradictions.ordered(pod_id, terms.bid.dollars, offer.gpus, terms.disk_gb)
             return pod_id
         raw = await self._client.create(orders.create(where, offer.gpus, terms, label))
         try:
             pod = parse.pod(raw)
         except market_errors.Malformed as error:
             raise market_errors.Ambiguous(f"runpod accepted the order and named no pod ({error})") from None
+        self._contradictions.ordered(pod.id, offer.ask.dollars if offer.ask else None, offer.gpus, terms.disk_gb)
         return pod.id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
