@@ -9,7 +9,7 @@ from datetime import datetime
 
 import structlog
 
-from agent.decide.facts import Fact, LeaseChanged
+from agent.decide.facts import Fact, IntentSettled, LeaseChanged
 from agent.decide.pricing import protections
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
@@ -28,16 +28,24 @@ KINDS = (
     EventKind.LEASE_OFFLINE,
     EventKind.LEASE_GONE,
     EventKind.LEASE_FAILED,
+    EventKind.LEASE_MISMATCHED,
     EventKind.INTENT_REJECTED,
 )
+RUNS = EventKind.LEASE_RUNNING
+"""The event that ends a row of cooldowns of its market."""
 MOST_EVENTS = 2000
 
 
 def is_due(facts: Iterable[Fact], done: Iterable[Intent]) -> bool:
     """Return whether an event happened that a protection may count."""
-    return any(isinstance(fact, LeaseChanged) and fact.kind in KINDS for fact in facts) or any(
-        intent.state is IntentState.REJECTED for intent in done
-    )
+    return any(_counts(fact) for fact in facts) or any(intent.state is IntentState.REJECTED for intent in done)
+
+
+def _counts(fact: Fact) -> bool:
+    """Return whether a fact is trouble: also a rent that was found by its label and is not as ordered."""
+    if isinstance(fact, IntentSettled):
+        return fact.lease is not None and fact.lease.has_failed
+    return isinstance(fact, LeaseChanged) and fact.kind in KINDS
 
 
 async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.TriggeredProtection, ...]:
@@ -48,13 +56,13 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.TriggeredPro
     """
     reader = await ledger.reader()
     since = fleet.now - protections.LOOKBACK
-    events = await reader.events(since=since, kinds=(*KINDS, TRIPPED), limit=MOST_EVENTS)
+    events = await reader.events(since=since, kinds=(*KINDS, TRIPPED, RUNS), limit=MOST_EVENTS)
     last = {event.rule: event.at for event in reversed(events) if event.kind == TRIPPED}
-    incidents = await _incidents(reader, [event for event in events if event.kind != TRIPPED])
+    incidents = await _incidents(reader, [event for event in events if event.kind in KINDS])
     in_cooldown = {cooldown.place for cooldown in fleet.cooldowns if not cooldown.is_over(fleet.now)}
     trips = tuple(
         trip
-        for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now)
+        for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now, _in_a_row(events))
         if trip.cooldown.place not in in_cooldown
     )
     if trips:
@@ -75,6 +83,17 @@ def _event(trip: protections.TriggeredProtection, now: datetime) -> Event:
         reason_code=trip.protection,
         reason=trip.sentence,
     )
+
+
+def _in_a_row(events: Iterable[Event]) -> Counter[str]:
+    """Count the triggers by place since a rent last ran on their market; `events` begin with the newest."""
+    in_a_row, has_run = Counter[str](), set[str]()
+    for event in events:
+        if event.kind == RUNS:
+            has_run.add(event.market)
+        elif event.kind == TRIPPED and event.market not in has_run:
+            in_a_row[event.rule] += 1
+    return in_a_row
 
 
 def _exposed(leases: Iterable[Lease]) -> Counter[str]:

@@ -322,6 +322,8 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
     )
     if lease is not None:
         tx.open_lease(lease)
+        if lease.has_failed:
+            tx.append_event(_mismatch_event(lease, fleet.now))
     is_confirmed = fact.state is IntentState.CONFIRMED
     for place in cooldowns_after_writes.tallies_ended_by_proof(intent, fleet.leases) if is_confirmed else ():
         tx.lift_expiring(place)
@@ -340,6 +342,19 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
             bid=intent.price,
             reason=f"{intent.kind.value}: {fact.outcome}",
         )
+    )
+
+
+def _mismatch_event(lease: Lease, now: datetime) -> Event:
+    return Event(
+        at=now,
+        kind=EventKind.LEASE_MISMATCHED,
+        workload=lease.slot.workload,
+        slot=lease.slot.index,
+        lease_id=lease.lease_id,
+        market=lease.market,
+        host_id=lease.host_id,
+        reason=lease.end_reason,
     )
 
 

@@ -43,7 +43,7 @@ PAID = ("loading", "restoring", "working", "lost")
 CHANNELS = ("webhook", "apprise", "hook")
 DELIVERIES = ("delivered", "failed")
 WINDOWS = ("day", "month")
-PROTECTIONS = ("storm", "starts", "rejected", "owner")
+PROTECTIONS = ("storm", "starts", "rejected", "market", "owner")
 """The scopes of the cooldowns that protections make (agent/decide/pricing/protections.py)."""
 
 REQUEST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

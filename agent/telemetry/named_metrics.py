@@ -25,6 +25,7 @@ AVOIDED = {
     CooldownKind.STORM: "model",
     CooldownKind.STARTS: "model",
     CooldownKind.REJECTED: "market",
+    CooldownKind.MARKET: "market",
 }
 
 

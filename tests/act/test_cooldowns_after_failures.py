@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agent.act import cooldowns_after_failures
-from agent.decide.facts import Alert, LeaseChanged
+from agent.decide.facts import Alert, IntentSettled, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
@@ -23,6 +23,28 @@ def test_only_trouble_is_a_reason_to_count() -> None:
     assert not cooldowns_after_failures.is_due(
         [LeaseChanged(RUNS, RUNS, EventKind.LEASE_RUNNING), Alert(EventKind("alert.a"), "a", "a")], [builders.intent()]
     )
+
+
+async def test_wrong_rents_in_a_row_rest_the_market_longer_until_a_rent_runs(desk: Desk) -> None:
+    lasts = list[float]()
+    for kind in [EventKind.LEASE_MISMATCHED, EventKind.LEASE_MISMATCHED, EventKind.LEASE_RUNNING] * 2:
+        async with desk.ledger.transaction() as tx:
+            tx.append_event(Event(at=desk.clock.now(), kind=kind, market="vast", host_id="h1"))
+        known = desk.ledger.recollection(desk.clock.now())
+        fleet = builders.fleet(now=desk.clock.now(), cooldowns=known.cooldowns)
+        for trip in await cooldowns_after_failures.review(desk.ledger, fleet):
+            assert trip.cooldown.place == ("market", "vast")
+            lasts.append((trip.cooldown.until - desk.clock.now()).total_seconds() / 60)
+        desk.clock.advance(3600)
+    assert lasts == [2, 4, 2, 4]
+
+
+def test_a_rent_that_is_found_by_its_label_and_not_as_ordered_is_a_reason_to_count() -> None:
+    found = builders.lease(has_failed=True, end_reason="mismatch: it has 4 GPUs instead of 1")
+    settled = IntentSettled(builders.intent(), IntentState.CONFIRMED, "the listing shows its label", found)
+    assert cooldowns_after_failures.is_due([settled], [])
+    as_ordered = IntentSettled(builders.intent(), IntentState.CONFIRMED, "the listing shows its label", RUNS)
+    assert not cooldowns_after_failures.is_due([as_ordered], [])
 
 
 async def storm(desk: Desk, losses: int) -> Fleet:

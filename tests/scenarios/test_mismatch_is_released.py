@@ -46,6 +46,8 @@ async def test_mismatch_is_released(
         done = await world.cycle()
         assert [intent.kind for intent in done.done] == [IntentKind.RELEASE]
         assert spoilt.ended is not None
+        known = world.app.ledger.recollection(world.clock.now()).cooldowns
+        assert {"market:vast", f"host:vast/{spoilt.slice.machine_id}"} <= {str(each) for each in known}
         await world.until_running(minutes=90)
         await world.cycle(minutes=1)
         first, second = await world.past_leases()

@@ -130,7 +130,8 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
         found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
         why = "a rent that was not as ordered"
-        found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, why))
+        rest = cooldowns.POOL_MISMATCHED if lease.host.is_pool else cooldowns.START_FAILED
+        found.append(cooldown.of_host(lease.host, now + rest, why))
     elif code in {GUARD_REFUSED, liveness.UNHEALTHY, stalls.STALLED}:
         found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "another host is tried"))
     elif code == "moved":

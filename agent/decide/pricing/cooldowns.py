@@ -26,6 +26,8 @@ HOST_LOST = timedelta(hours=1)
 """After a host went offline or vanished."""
 POOL_LOST = timedelta(minutes=10)
 """After a host of a pool did so: the pool has others. Assumed, so that a loss of the whole pool is not bought again."""
+POOL_MISMATCHED = timedelta(minutes=30)
+"""After a rent from a pool that was not as ordered: the pool has other hosts, and its market gets a cooldown too."""
 RAN_COUNTS = timedelta(days=1)
 """How long a lease on which a slot ran counts against the slot's moves a day."""
 HOST_FULL = timedelta(minutes=15)

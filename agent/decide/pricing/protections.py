@@ -7,6 +7,8 @@ reason. `gpubid unlock SCOPE:KEY` lifts it.
 Invariants:
 1. A protection never pays and never releases. It only prevents new rents.
 2. An incident counts once: after a protection was triggered, or its cooldown lifted, the count begins again.
+3. A market that rents what was not ordered gets a cooldown after each such rent, twice as long as the one before, until
+   a rent there runs: a market whose every answer is wrong costs few rents an hour.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -71,11 +73,28 @@ class Protection:
     """The incidents in words that follow their number."""
     is_by_host: bool = False
     """Whether several incidents on one host count once."""
+    longest: timedelta | None = None
+    """The longest cooldown, if each one is twice as long as the one before."""
+    one: str = ""
+    """`reason` of a single incident, where one is enough."""
+
+    def length_after(self, earlier: int) -> timedelta:
+        """Return the length of a cooldown that follows this many in a row."""
+        return self.length if self.longest is None else min(self.length * 2 ** min(earlier, 16), self.longest)
 
     def tripped(
-        self, incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
+        self,
+        incidents: Iterable[Incident],
+        exposed: Mapping[str, int],
+        since: Mapping[str, datetime],
+        now: datetime,
+        earlier: Mapping[str, int],
     ) -> Iterator[TriggeredProtection]:
-        """Yield the new cooldowns. `exposed` are leases at risk by key, `since` the last trigger of each key."""
+        """Yield the new cooldowns.
+
+        `exposed` are leases at risk by key. `since` is the last trigger by place, and `earlier` the number of triggers
+        in a row.
+        """
         found: dict[str, list[Incident]] = {}
         for incident in incidents:
             key = self.counts(incident)
@@ -84,10 +103,12 @@ class Protection:
         for key, mine in sorted(found.items()):
             count = len({(incident.market, incident.host_id) for incident in mine}) if self.is_by_host else len(mine)
             if count > self.bears + exposed.get(key, 0):
-                trouble = f"{count} {self.reason} within {span_text.of(self.lookback)}"
-                sentence = f"{trouble}: {key} gets a cooldown of {span_text.of(self.length)}"
+                length = self.length_after(earlier.get(f"{self.name}:{key}", 0))
+                what = self.reason if count > 1 else self.one or self.reason
+                trouble = f"{count} {what} within {span_text.of(self.lookback)}"
+                sentence = f"{trouble}: {key} gets a cooldown of {span_text.of(length)}"
                 yield TriggeredProtection(
-                    Cooldown(self.name, key, now + self.length, sentence), self.name, mine[0].market, sentence
+                    Cooldown(self.name, key, now + length, sentence), self.name, mine[0].market, sentence
                 )
 
 
@@ -107,6 +128,10 @@ def _failing(incident: Incident) -> str:
 
 def _refused(incident: Incident) -> str:
     return incident.market if incident.kind == EventKind.INTENT_REJECTED else ""
+
+
+def _mismatched(incident: Incident) -> str:
+    return incident.market if incident.kind == EventKind.LEASE_MISMATCHED else ""
 
 
 def _of_owner(incident: Incident) -> str:
@@ -132,6 +157,18 @@ ALL = (
     ),
     # Each refusal costs a search. After this many the listing needs time to become right.
     Protection(CooldownKind.REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
+    # The host of the rent gets a cooldown of its own. A wrong offer is rare, and a market whose answers are wrong shows
+    # every rent so: the next one waits for better answers.
+    Protection(
+        CooldownKind.MARKET,
+        _mismatched,
+        timedelta(minutes=2),
+        0,
+        timedelta(minutes=2),
+        "rents that were not as ordered",
+        longest=timedelta(hours=1),
+        one="rent that was not as ordered",
+    ),
     # Hosts of one owner are in one room and become silent together.
     Protection(
         CooldownKind.OWNER,
@@ -150,7 +187,7 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
     """Return whether a protection bars this way to rent an offer.
 
-    `requirement_check` checks the cooldowns of owners.
+    `requirement_check` checks the cooldowns of owners and markets.
     """
     if not cooling:
         return False
@@ -161,8 +198,12 @@ def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
 
 
 def tripped(
-    incidents: Iterable[Incident], exposed: Mapping[str, int], since: Mapping[str, datetime], now: datetime
+    incidents: Iterable[Incident],
+    exposed: Mapping[str, int],
+    since: Mapping[str, datetime],
+    now: datetime,
+    earlier: Mapping[str, int] | None = None,
 ) -> tuple[TriggeredProtection, ...]:
     """Return the cooldowns of all protections now."""
     known = tuple(incidents)
-    return tuple(trip for each in ALL for trip in each.tripped(known, exposed, since, now))
+    return tuple(trip for each in ALL for trip in each.tripped(known, exposed, since, now, earlier or {}))

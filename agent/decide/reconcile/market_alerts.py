@@ -1,4 +1,4 @@
-"""Alerts about a market: rising prices, tenures not sold, orders not carried out, unclear states or prices."""
+"""Alerts about a market: rising prices, tenures not sold, wrong rents, orders not carried out, unclear states."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,6 +11,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
@@ -25,9 +26,10 @@ _IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bi
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each rise that waits, tenure not sold, order not carried out, unknown state and price."""
+    """Yield one alert for each rise that waits, tenure not sold, wrong rent, refused order, unknown state and price."""
     yield from price_rises(fleet)
     yield from not_sold(fleet)
+    yield from not_as_ordered(fleet)
     yield from refused(fleet)
     yield from of_unknown_state(fleet)
     yield from of_unread_price(fleet)
@@ -40,6 +42,18 @@ def not_sold(fleet: Fleet) -> Iterator[Alert]:
             yield Alert(
                 EventKind.ALERT_NOT_SOLD, f"{name}/{tenure.value}", f"{why}; other tenures are rented as before"
             )
+
+
+def not_as_ordered(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each market that is in cooldown because it rented what was not ordered."""
+    for rest in fleet.cooldowns:
+        if rest.kind is CooldownKind.MARKET and not rest.is_over(fleet.now):
+            sentence = (
+                f"{rest.ground}; nothing is rented on {rest.key} until {rest.until:%H:%M} UTC, and leases there go on. "
+                "`gpubid ledger events --kind lease.mismatched` shows what differed; if that is right at the market, "
+                f"`gpubid unlock market:{rest.key}` rents there again at once"
+            )
+            yield Alert(EventKind.ALERT_NOT_AS_RENTED, f"market:{rest.key}", sentence)
 
 
 def price_rises(fleet: Fleet) -> Iterator[Alert]:

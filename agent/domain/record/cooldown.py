@@ -19,7 +19,7 @@ class CooldownKind(StrEnum):
     OWNER = "owner"
     """The hosts of one owner, several of which were lost: MARKET/ID."""
     MARKET = "market"
-    """A market that an operator's hold closes."""
+    """A market that an operator's hold closes, or that rented what was not ordered."""
     SLOT = "slot"
     """A slot that has just rented."""
     COOL_OFF = "cool_off"

@@ -76,6 +76,27 @@ def test_refused_orders_rest_the_market() -> None:
     assert resting(incidents(8, "intent.rejected", cause=None)) == ["rejected:vast"]
 
 
+@pytest.mark.parametrize(("earlier", "minutes"), [(0, 2), (1, 4), (4, 32), (5, 60), (99, 60)])
+def test_each_rent_in_a_row_that_is_not_as_ordered_rests_its_market_twice_as_long(earlier: int, minutes: int) -> None:
+    wrong = incidents(1, "lease.mismatched", cause=None)
+    (trip,) = protections.tripped(wrong, {}, {}, NOW, {"market:vast": earlier, "market:runpod": 9})
+    assert (str(trip.cooldown), trip.cooldown.until) == ("market:vast", NOW + timedelta(minutes=minutes))
+    assert trip.sentence.startswith("1 rent that was not as ordered within 2 min: vast gets a cooldown of ")
+    assert protections.tripped(wrong, {}, {"market:vast": NOW}, NOW) == ()
+
+
+def test_an_hour_of_wrong_rents_is_five_rents_a_slot_and_then_one_an_hour() -> None:
+    at, rents = timedelta(), list[timedelta]()
+    while at < timedelta(hours=6):
+        rents.append(at)
+        (trip,) = protections.tripped(
+            [Incident(NOW, EventKind.LEASE_MISMATCHED, "vast")], {}, {}, NOW, {"market:vast": len(rents) - 1}
+        )
+        at += trip.cooldown.until - NOW
+    assert sum(each < timedelta(hours=1) for each in rents) == 5
+    assert sum(each >= timedelta(hours=2) for each in rents) == 4
+
+
 def test_hosts_of_one_owner_that_fall_silent_together_rest_the_owner() -> None:
     silent = incidents(3, "lease.offline", cause=Cause.HOST_OFFLINE)
     assert resting(silent) == ["owner:vast/o1"]
@@ -96,6 +117,7 @@ def test_a_trip_says_how_many_within_what_and_for_how_long() -> None:
         ({"storm:vast/RTX 3090": "why"}, [Tenure.INTERRUPTIBLE]),
         ({f"starts:{MODEL}": "why"}, []),
         ({"rejected:vast": "why"}, []),
+        ({"market:vast": "why"}, []),
         ({"owner:vast/o1": "why"}, []),
     ],
 )

@@ -12,6 +12,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEventKind
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.record.tally import Counted, Tally
 from tests.support import builders
@@ -34,6 +35,19 @@ def test_a_pending_rise_is_told_with_what_all_gpus_would_cost() -> None:
     assert alert.code == "price_rise"
     assert "asks for a new price of $0.6000/h" in alert.sentence
     assert f"the lease ends on {builders.NOW:%Y-%m-%d %H:%M} UTC" in alert.sentence
+
+
+def test_a_market_that_rented_what_was_not_ordered_is_told_with_the_commands_that_show_and_end_it() -> None:
+    until = builders.NOW + timedelta(minutes=4)
+    rest = Cooldown(CooldownKind.MARKET, "vast", until, "1 rent that was not as ordered within 2 min")
+    (alert,) = alerts(builders.fleet(cooldowns=(rest,)))
+    assert (alert.kind, alert.key) == ("alert.not_as_rented", "market:vast")
+    assert f"nothing is rented on vast until {until:%H:%M} UTC" in alert.sentence
+    assert "`gpubid ledger events --kind lease.mismatched`" in alert.sentence
+    assert "`gpubid unlock market:vast`" in alert.sentence
+    over = Cooldown(CooldownKind.MARKET, "vast", builders.NOW, "over")
+    other = Cooldown(CooldownKind.HOST, "vast/7", until, "a rent that was not as ordered")
+    assert alerts(builders.fleet(cooldowns=(over, other))) == []
 
 
 def test_a_rise_of_somebody_elses_instance_is_none_of_ours() -> None:
