@@ -74,6 +74,20 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.TriggeredPro
     return trips
 
 
+def mismatch_event(lease: Lease, now: datetime) -> Event:
+    """Return the event of a rent that was found by its label and is not as ordered."""
+    return Event(
+        at=now,
+        kind=EventKind.LEASE_MISMATCHED,
+        workload=lease.slot.workload,
+        slot=lease.slot.index,
+        lease_id=lease.lease_id,
+        market=lease.market,
+        host_id=lease.host_id,
+        reason=lease.end_reason,
+    )
+
+
 def _event(trip: protections.TriggeredProtection, now: datetime) -> Event:
     return Event(
         at=now,

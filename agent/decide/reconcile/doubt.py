@@ -2,7 +2,9 @@
 
 Invariants:
 1. An intent in doubt becomes confirmed only by a listing that shows it done, and void only after a grace without one.
-2. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
+2. A rent stays in doubt while an instance may be its own that shows no label, or that the market's reply named and
+   that shows another label. Only a person knows whose it is, and a second rent would be paid besides.
+3. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
 """
 
 from agent.decide.facts import Alert, Fact, IntentSettled
@@ -12,7 +14,6 @@ from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
-from agent.domain.record.lease import Lease
 
 GRACE_SECONDS = 600.0
 GRACE_LISTINGS = 3
@@ -45,13 +46,17 @@ def why_open(fleet: Fleet, intent: Intent) -> str:
     """Return what an intent in doubt waits for: a listing, or a person who knows whose an instance is."""
     view = fleet.markets.get(intent.market)
     is_rent = intent.kind is IntentKind.RENT
-    nameless = _nameless(view, intent, fleet.leases) if is_rent and view is not None else None
+    nameless = _nameless(fleet, view, intent) if is_rent and view is not None else None
     if nameless is None:
         return f"{intent.kind.value} {intent.intent_id} is in doubt until a listing settles it"
     return (
-        f"rent {intent.intent_id} is in doubt while instance {nameless.instance_id} on its host carries no label: "
+        f"rent {intent.intent_id} is in doubt while instance {nameless.instance_id} on its host {_carries(nameless)}: "
         "if it is yours, label it; if not, release it at the market"
     )
+
+
+def _carries(row: Instance) -> str:
+    return "carries another label" if row.label else "carries no label"
 
 
 def _settled(
@@ -80,18 +85,19 @@ def _rent(fleet: Fleet, view: MarketView, intent: Intent, began: Absence) -> Int
             return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows its label", lease)
     if not _is_over(view, began):
         return None
-    nameless = _nameless(view, intent, fleet.leases)
+    nameless = _nameless(fleet, view, intent)
     if nameless is not None:
         sentence = (
-            f"instance {nameless.instance_id} on host {intent.host_id} carries no label and began after rent "
+            f"instance {nameless.instance_id} on host {intent.host_id} {_carries(nameless)} and began after rent "
             f"{intent.intent_id}, which stays in doubt: if it is yours, label it; if not, release it at the market"
         )
         return Alert(EventKind.ALERT_UNLABELLED_INSTANCE, nameless.instance_id, sentence)
     return IntentSettled(intent, IntentState.VOID, "no listing showed it within the grace")
 
 
-def _nameless(view: MarketView, intent: Intent, leases: tuple[Lease, ...]) -> Instance | None:
-    known = {lease.instance_id for lease in leases}
+def _nameless(fleet: Fleet, view: MarketView, intent: Intent) -> Instance | None:
+    """Return an instance that may be of a rent in doubt although it does not carry its label, or None."""
+    known = {lease.instance_id for lease in fleet.leases}
     sent = intent.sent_at or intent.recorded_at
     return next(
         (
@@ -99,12 +105,18 @@ def _nameless(view: MarketView, intent: Intent, leases: tuple[Lease, ...]) -> In
             for row in view.instances
             if row.host_id == intent.host_id
             and row.instance_id not in known
-            and not row.label
+            and (not row.label or _was_named(fleet, row, intent))
             and row.created_at is not None
             and row.created_at >= sent
         ),
         None,
     )
+
+
+def _was_named(fleet: Fleet, row: Instance, intent: Intent) -> bool:
+    """Return whether the market's reply to a rent named an instance, which then did not show its label."""
+    past = fleet.past_leases.get(row.instance_id)
+    return past is not None and past.intent_id == intent.intent_id and past.end_reason == ownership.NEVER_OURS
 
 
 def _shows(intent: Intent, row: Instance) -> bool:

@@ -25,10 +25,11 @@ def settled(
     memory: Memory | None = None,
     leases: tuple[Lease, ...] = (),
     labels: dict[str, Any] | None = None,
+    past_leases: dict[str, Lease] | None = None,
     **changes: Any,
 ) -> tuple[tuple[Fact, ...], dict[str, Absence]]:
     view = builders.view(instances=rows, labels=labels or {}, **changes)
-    fleet = builders.fleet(intents=(intent,), leases=leases, markets={"vast": view})
+    fleet = builders.fleet(intents=(intent,), leases=leases, markets={"vast": view}, past_leases=past_leases or {})
     return doubt.settle(fleet, view, memory or Memory())
 
 
@@ -85,6 +86,27 @@ def test_an_unlabelled_instance_on_the_host_keeps_the_doubt_open_for_ever() -> N
         "which stays in doubt: if it is yours, label it; if not, release it at the market"
     )
     assert RENT.intent_id in doubts
+
+
+@pytest.mark.parametrize(
+    ("past", "is_open"),
+    [
+        ({"intent_id": RENT.intent_id, "end_reason": "never_ours"}, True),
+        ({"intent_id": "f" * 16, "end_reason": "never_ours"}, False),
+        ({"intent_id": RENT.intent_id, "end_reason": "moved"}, False),
+    ],
+    ids=["named by the reply", "named by another reply", "ended by us"],
+)
+def test_an_instance_that_the_reply_named_keeps_the_doubt_open_whatever_its_label(
+    past: dict[str, Any], *, is_open: bool
+) -> None:
+    """One wrong field, the label, would have the slot rented again every ten minutes, each beside the last."""
+    row = builders.instance(7, host_id="h1", label="somebody's", created_at=builders.NOW)
+    ended = builders.lease(7, state=LeaseState.ENDED, **past)
+    facts, _ = settled(RENT, row, memory=BEGAN, past_leases={"7": ended}, **OVER)
+    assert isinstance(facts[0], Alert) is is_open
+    if isinstance(facts[0], Alert):
+        assert "instance 7 on host h1 carries another label" in facts[0].sentence
 
 
 def test_an_empty_slot_says_whether_its_rent_waits_for_a_listing_or_for_a_person() -> None:
