@@ -56,6 +56,14 @@ def lies(market: str) -> Iterator[Lie]:
             yield Lie(field, change)
 
 
+def lies_of_rents(market: str) -> Iterator[Lie]:
+    """Yield every lie about a market that may be told during a rent."""
+    yield from lies(market)
+    for field in OF_RENTS[market]:
+        for change in field.changes:
+            yield Lie(field, change)
+
+
 _PODS, _CATALOGUE, _GRAPH = "GET /v2/pods", "GET /v2/catalog", "POST /graphql"
 _WORDS = ("PROVISIONING", "STARTING", "RUNNING", "EXITED", "ERROR", "TERMINATED", "DEAD")
 _PAST, _FUTURE = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
@@ -64,7 +72,7 @@ _AT = "Mon Jul 27 2026 00:20:00 GMT+0000 (Coordinated Universal Time)"
 
 _BIDS, _INSTANCES, _PRICES = "GET /v2/spot/bids", "GET /v2/instances", "GET /v2/pricing"
 _MACHINES = ("STATUS_PAUSED", "STATUS_ERROR", "STATUS_PREEMPTED", "STATUS_TERMINATED", "STATUS_NEW", "STATUS_RUNNING")
-_ROWS = "GET /instances"
+_ROWS, _OFFERED, _CREATED = "GET /instances", "POST /bundles", "PUT /asks"
 _LISTED_RUNS, _LISTED_MACHINES = "*", "POST /api/instances"
 _RUNS = ("pending", "submitted", "provisioning", "running", "terminating", "terminated", "failed", "done")
 
@@ -187,7 +195,36 @@ FIELDS: Mapping[str, Sequence[Field]] = {
         Field("is_bid", FLAG, _ROWS),
         Field("total_instances", NUMBER, _ROWS),
         Field("credit_discount", NUMBER),
-        Field("min_bid", NUMBER, "POST /bundles"),
+        Field("min_bid", NUMBER, _OFFERED),
     ),
 }
 """The fields of each market's answers."""
+
+OF_RENTS: Mapping[str, Sequence[Field]] = {
+    "runpod": (
+        Field("id", TEXT, "POST /v2/pods"),
+        Field("status", (*TEXT, *_set(*_WORDS)), "POST /v2/pods"),
+        Field("podRentInterruptable", TEXT, _GRAPH),
+    ),
+    "mithril": (
+        Field("fid", TEXT, "POST /v2/spot/bids"),
+        Field("status", TEXT, "POST /v2/spot/bids"),
+        Field("limit_price", NUMBER, "POST /v2/spot/bids"),
+    ),
+    "dstack": (Field("id", TEXT, "POST /api/project"), Field("run_name", TEXT, "POST /api/project")),
+    "vast": (
+        Field("gpu_name", (*TEXT, *_set("GTX 1080")), _ROWS),
+        Field("num_gpus", NUMBER, _ROWS),
+        Field("machine_id", NUMBER, _ROWS),
+        Field("dph_base", NUMBER, _ROWS),
+        Field("disk_space", NUMBER, _ROWS),
+        Field("is_bid", FLAG, _ROWS),
+        Field("dph_base", NUMBER, _OFFERED),
+        Field("gpu_name", (*TEXT, *_set("GTX 1080")), _OFFERED),
+        Field("num_gpus", NUMBER, _OFFERED),
+        Field("machine_id", NUMBER, _OFFERED),
+        Field("new_contract", (*NUMBER, {"how": "plus", "value": 1}), _CREATED),
+        Field("success", FLAG, _CREATED),
+    ),
+}
+"""The fields that a rent alone reads: of the answer to it, and of its offer and its readback."""

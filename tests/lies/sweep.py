@@ -133,7 +133,8 @@ async def told(world: Both, where: Place, lie: Lie, minutes: float) -> list[str]
         harms.append(f"lost {sorted(lost)}")
     if kept != _standing(world):
         harms.append(f"leases {sorted(_standing(world))}")
-    return harms + _miscounted(before, after)
+    said = miscounted(after.charged - before.charged, after.counted - before.counted)
+    return [*harms, said] if said else harms
 
 
 def lying(world: Both, market: str, lie: Lie) -> None:
@@ -155,11 +156,9 @@ def _standing(world: Both) -> set[tuple[str, str]]:
     return {(lease.instance_id, lease.state.value) for lease in world.leases()}
 
 
-def _miscounted(before: Truth, after: Truth) -> list[str]:
-    charged, counted = after.charged - before.charged, after.counted - before.counted
-    if abs(counted - charged) <= SLACK:
-        return []
-    return [f"counted ${counted:.3f} of ${charged:.3f}"]
+def miscounted(charged: float, counted: float) -> str:
+    """Return by how much a count in dollars misses the market's charges, or an empty text."""
+    return "" if abs(counted - charged) <= SLACK else f"counted ${counted:.3f} of ${charged:.3f}"
 
 
 async def _orders(world: Both) -> list[str]:

@@ -1,0 +1,86 @@
+"""One wrong field from before the first rent on: few rents, each slot runs once it is over, and the count is right."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.lies import rents
+from tests.lies.fields import Lie, lies_of_rents
+from tests.lies.sweep import HOUR
+from tests.support import loop
+
+MOST_RENTS = 6
+"""Rents of one slot in an hour of a lie by which every rent differs from its order (`protections.py`)."""
+MORE_RENTS = {
+    ("vast", "PUT /asks success: set False"): 15,
+}
+"""Lies with more rents: a refused order that names what it left is released each time. Eight refusals in 15 minutes
+rest the market for ten."""
+COUNTED = {
+    ("vast", "GET /instances dph_base: set 0"): "a price told too low counts after 15 minutes, until it rises again",
+    ("vast", "GET /instances dph_base: times 0.001"): "as above",
+    ("vast", "GET /instances dph_base: times 0.5"): "as above",
+    (
+        "vast",
+        "POST /bundles dph_base: times 2",
+    ): "an ask told too high counts for 15 minutes: Vast.ai shows a price once",
+    ("vast", "POST /bundles dph_base: times 1000"): "as above",
+}
+"""Lies that are counted wrong, and for how long. A wrong count of an hour is $0.45 at most here."""
+QUICK = {
+    "runpod": (
+        "GET /v2/pods label: set 'junk'",
+        "GET /v2/pods cost: times 2",
+        "GET /v2/pods gpu.count: times 2",
+        "GET /v2/pods gpu.id: set 'NVIDIA B200'",
+        "GET /v2/pods dataCenterId: set 'XX-YY-1'",
+        "POST /graphql costPerHr: times 1000",
+        "GET /v2/catalog price.secure: times 0.5",
+        "GET /v2/catalog price.secure: times 2",
+    ),
+    "vast": ("GET /instances gpu_name: set 'GTX 1080'", "GET /instances num_gpus: times 2"),
+}
+"""Lies that are told in CI: most of them were believed."""
+ONE_RENT = ("label", "cost", "gpu.count", "costPerHr", "price.secure: times 2")
+"""Lies of `QUICK` that cost no further rent."""
+
+
+def judged(market: str, lie: Lie) -> list[str]:
+    """Return the harms of an hour of a lie, without those that are known."""
+    outcome = loop.run(lambda _: rents.rented(market, lie, HOUR))
+    if isinstance(outcome, str):
+        return [] if lie.field.name in {"data.myself.id", "project_id"} else [outcome]
+    key = market, str(lie)
+    harms = [outcome.miscounted] if outcome.miscounted and key not in COUNTED else []
+    if outcome.most_rents > MORE_RENTS.get(key, MOST_RENTS):
+        harms.append(f"{outcome.most_rents} rents of one slot")
+    if not outcome.live == outcome.running == outcome.slots:
+        harms.append(f"{outcome.live} instances and {outcome.running} running leases for {outcome.slots} slots")
+    return harms
+
+
+def chosen(market: str, names: Sequence[str]) -> list[Lie]:
+    found = [lie for lie in lies_of_rents(market) if str(lie) in names]
+    assert {str(lie) for lie in found} == set(names), "each is a lie of the list"
+    return found
+
+
+@pytest.mark.parametrize("market", sorted(QUICK))
+def test_a_field_that_is_wrong_in_every_rent_costs_few_rents_and_no_slot(market: str) -> None:
+    for lie in chosen(market, QUICK[market]):
+        assert judged(market, lie) == [], str(lie)
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK["runpod"] if any(word in name for word in ONE_RENT)])
+def test_a_field_of_runpod_that_another_answer_contradicts_costs_no_rent(name: str) -> None:
+    (lie,) = chosen("runpod", [name])
+    outcome = loop.run(lambda _: rents.rented("runpod", lie, HOUR))
+    assert not isinstance(outcome, str)
+    assert outcome.harms == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("market", ["runpod", "vast"])
+def test_no_field_that_is_wrong_in_every_rent_does_more(market: str) -> None:
+    found = {str(lie): judged(market, lie) for lie in lies_of_rents(market)}
+    assert {lie: harms for lie, harms in found.items() if harms} == {}
