@@ -84,12 +84,17 @@ def test_words_nobody_knows_are_never_a_loss(actual: str, current: str, intended
     assert states.state("running", "?" + current, intended, message) is InstanceState.UNKNOWN
 
 
-def loaded(*looks: tuple[InstanceState, float | None], minutes: float = 5.0) -> Instance:
-    """Return an instance as the last of these looks shows it: a state and the load of its GPUs."""
+def loaded(*looks: tuple[InstanceState, float | None], minutes: float = 5.0, is_restart: bool = False) -> Instance:
+    """Return an instance as the last of these looks shows it: a state and the load of its GPUs.
+
+    After a restart the first of them is the first listing of the process.
+    """
     loads = states.Loads()
+    if not is_restart:
+        loads.keep(())
     for number, (state, load) in enumerate(looks):
+        loads.keep({builders.instance().instance_id})
         row = loads.settled(builders.instance(state=state, gpu_util=load), number * minutes * 60)
-        loads.keep({row.instance_id})
     return row
 
 
@@ -103,6 +108,16 @@ def test_gpus_at_work_contradict_the_word_that_their_container_does_not_run(stat
     assert (doubted.state, doubted.bills_gpu) == (UNKNOWN, True)
     assert loaded((RUNS, 97.0), (state, 97.0), (RUNS, 97.0)).state is RUNS
     assert loaded((RUNS, 97.0), *[(state, 90.0 + look) for look in range(9)]).state is UNKNOWN, "it goes on changing"
+
+
+def test_a_restart_in_the_middle_of_a_false_state_believes_it_no_sooner() -> None:
+    """What was seen before is forgotten: the first listing of a process had a running container paused."""
+    exited = InstanceState.EXITED, 97.0
+    assert loaded(exited, is_restart=True).state is UNKNOWN
+    assert loaded(exited, exited, exited, is_restart=True).state is UNKNOWN
+    assert loaded(*[exited] * 4, is_restart=True).state is InstanceState.EXITED, "the same load for 15 minutes"
+    assert loaded((InstanceState.EXITED, 0.0), is_restart=True).state is InstanceState.EXITED
+    assert loaded((InstanceState.PAUSED, 97.0), exited, is_restart=True).state is InstanceState.EXITED
 
 
 @pytest.mark.parametrize("state", [InstanceState.EXITED, InstanceState.LOADING])

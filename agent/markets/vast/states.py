@@ -135,14 +135,19 @@ class Stops:
 
 
 class Loads:
-    """The containers that ran when last seen, and the load of their GPUs while another state is doubted."""
+    """The containers that ran when last seen, and the load of their GPUs while another state is doubted.
+
+    In the first listing after a start nothing was seen before. A container whose GPUs work then counts as one that ran.
+    """
 
     def __init__(self) -> None:
+        self._listings = 0
         self._ran: set[str] = set()
         self._same_since: dict[str, tuple[float, float]] = {}
 
     def keep(self, ids: Collection[str]) -> None:
-        """Forget the instances that do not exist any more."""
+        """Forget the instances that do not exist any more: a listing begins."""
+        self._listings += 1
         self._ran.intersection_update(ids)
         self._same_since = {key: seen for key, seen in self._same_since.items() if key in self._ran}
 
@@ -153,6 +158,8 @@ class Loads:
         elif row.state is not InstanceState.UNKNOWN and row.state not in _DOUBTED:
             self._ran.discard(row.instance_id)
         load = row.gpu_util or 0.0
+        if self._listings <= 1 and load >= LEAST_LOAD and row.state in _DOUBTED:
+            self._ran.add(row.instance_id)
         if row.state not in _DOUBTED or row.instance_id not in self._ran or load < LEAST_LOAD:
             self._same_since.pop(row.instance_id, None)
             return row
