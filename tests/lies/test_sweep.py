@@ -1,6 +1,6 @@
 """One wrong field at a time: nothing is paid for that nobody uses, and nothing let go of that somebody uses."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
@@ -22,6 +22,7 @@ BELIEVED_FOR_AN_HOUR = {
     ("mithril", "GET /v2/spot/bids limit_price"): "our own limit is ordered again, every ten or fifteen minutes",
     ("mithril", "* price_cents"): "the price in the market's own bill counts, but never above our limit",
     ("dstack", "* project_id"): "an account that is another one for two minutes ends the program (rule 5)",
+    ("runpod", "POST /graphql data.myself.id"): "the same",
 }
 """Fields of which some lie of an hour is believed, and what follows."""
 CONTRADICTED = ("status", "cost", "disk", "mounts.persistent.size", "runtime", "uptime", "util", "ports", "costPerHr")
@@ -45,6 +46,13 @@ ENDED_AS = ("Open", "Allocated", "Paused", "Preempting")
 
 def harms(market: str, told: Iterable[Lie], minutes: float, *, is_paused: bool = False) -> dict[str, list[str]]:
     return loop.run(lambda _: sweep.swept(market, told, minutes, is_paused=is_paused))
+
+
+def of_an_hour(market: str) -> Iterator[Lie]:
+    """Yield the lies about a market that must do no harm when they are told for an hour."""
+    for lie in lies(market):
+        if (market, f"{lie.field.route} {lie.field.name}") not in BELIEVED_FOR_AN_HOUR:
+            yield lie
 
 
 def chosen(market: str, pairs: Sequence[tuple[str, object]]) -> list[Lie]:
@@ -109,13 +117,12 @@ def test_no_contradicted_field_of_runpod_does_harm_for_an_hour(field: str) -> No
 @pytest.mark.nightly
 @pytest.mark.parametrize("market", ["dstack", "mithril", "vast"])
 def test_no_field_that_is_wrong_for_an_hour_does_harm(market: str) -> None:
-    named = ((lie, f"{lie.field.route} {lie.field.name}") for lie in lies(market))
-    told = (lie for lie, name in named if (market, name) not in BELIEVED_FOR_AN_HOUR)
-    assert harms(market, told, HOUR) == {}
+    assert harms(market, of_an_hour(market), HOUR) == {}
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("minutes", [ONCE, HOUR])
 @pytest.mark.parametrize("market", ["mithril", "runpod", "vast"])
 def test_no_field_that_is_wrong_while_leases_are_paused_does_harm(market: str, minutes: float) -> None:
-    assert harms(market, lies(market), minutes, is_paused=True) == {}
+    told = of_an_hour(market) if minutes == HOUR else lies(market)
+    assert harms(market, told, minutes, is_paused=True) == {}
