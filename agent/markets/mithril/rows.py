@@ -46,12 +46,13 @@ def standing(
     bid: parse.Bid, machine: parse.Machine | None, paused: states.PausedBids, *, was_allocated: bool
 ) -> states.Standing | None:
     """Return the state of a bid with its newest machine; None: it has ended."""
-    if bid.status not in states.KNOWN and tolerant_rows.moment(bid.deactivated_at) is not None:
+    has_end = tolerant_rows.moment(bid.deactivated_at) is not None
+    if bid.status not in states.KNOWN and has_end:
         # The market lists all bids of the past. An unknown status must not revive one that has ended.
         return None
     had_one = was_allocated or bool(bid.instances) or machine is not None
     status = (machine.status or "?") if machine is not None else ""
-    told = states.standing(bid.status or "", status, was_allocated=had_one)
+    told = states.standing(bid.status or "", status, was_allocated=had_one, has_end=has_end)
     return paused.settled(bid.fid, bid.status or "", status, told)
 
 

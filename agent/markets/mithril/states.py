@@ -6,7 +6,8 @@ Invariants:
    market.
 3. A machine that may still hold its GPUs counts as charged, whatever its bid says.
 4. A machine that says that it runs contradicts a bid that waits or is paused: the state is unknown.
-5. A bid that was paused, with no machine that holds GPUs, stays so while its word or its machine's alone denies it.
+5. A machine that may hold its GPUs contradicts the end of a bid that has no time of that end: the state is unknown.
+6. A bid that was paused, with no machine that holds GPUs, stays so while its word or its machine's alone denies it.
 """
 
 from collections.abc import Collection
@@ -48,8 +49,11 @@ def goes_on(status: str) -> bool:
     return status.removeprefix(_PREFIX) == "RUNNING"
 
 
-def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
-    """Return the state of a bid, with the status of its newest machine or an empty text; None: it has ended."""
+def standing(bid: str, machine: str, *, was_allocated: bool, has_end: bool = False) -> Standing | None:
+    """Return the state of a bid, with the status of its newest machine or an empty text; None: it has ended.
+
+    `has_end` says that the bid has the time of its end.
+    """
     word = machine.removeprefix(_PREFIX)
     # A machine that stops is not charged for: the market ends its bill with the order to stop it.
     holds = bool(word) and word not in _ENDED and word != "STOPPING"
@@ -64,7 +68,7 @@ def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
         return Standing(InstanceState.PAUSED if was_running else InstanceState.PENDING, holds)
     if bid == PAUSED:
         return Standing(InstanceState.PAUSED, holds, is_wanted=False)
-    if bid == TERMINATED:
+    if bid == TERMINATED and (has_end or not holds):
         return None
     return Standing(InstanceState.UNKNOWN, may_bill=True)
 
