@@ -83,7 +83,9 @@ class HedgedParams(Params):
     """For a service: choose by cost where slots are, how many are spare, and when they run on demand."""
     short_worth: Annotated[float, Field(ge=0, le=10_000)] | Auto = AUTO
     """Cost of an hour with one slot too few, in hours of all slots on demand; "auto": what all slots are worth."""
-    target: Annotated[float, AfterValidator(_share_of_time)] = Field(default=0.0, ge=0, examples=[0.99])
+    target: Annotated[float, AfterValidator(_share_of_time)] = Field(
+        default=0.0, ge=0, examples=[0.99], json_schema_extra={"maximum": MOST_TARGET}
+    )
     """For a service with `keep_warm`: the share of the time with enough warm slots; 0: `short_worth` decides."""
     spare_slots: int = Field(default=1, ge=0, le=16)
     """Number of the workload's slots that are spare: they have a lease only while it saves more than it costs."""

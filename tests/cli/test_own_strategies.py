@@ -107,6 +107,7 @@ def test_show_is_toml_that_gives_the_same_numbers(place: Path) -> None:
     said = run("strategy", "show", "hedged").stdout
     (place / "strategies" / "again.toml").write_text(f'strategy = "hedged"\n{said}')
     assert "nothing, every number is as shipped" in run("strategy", "show", "strategies/again.toml").stdout
+    assert "target = 0.0  # share of the time, 0 to 0.9999; the default" in said
     assert "most_losses = " in said
     assert "losses per slot and hour, above 0 to 100" in said
 

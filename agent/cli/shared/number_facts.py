@@ -96,7 +96,7 @@ def _bounds(field: FieldInfo) -> tuple[tuple[float, bool] | None, tuple[float, b
     from agent.decide.strategy import number_type
 
     low: tuple[float, bool] | None = None
-    high: tuple[float, bool] | None = None
+    high = _checked_bound(field)
     for each in number_type(field)[1]:
         if isinstance(each, annotated_types.Ge | annotated_types.Gt):
             low = _bound(
@@ -107,6 +107,13 @@ def _bounds(field: FieldInfo) -> tuple[tuple[float, bool] | None, tuple[float, b
                 each.le if isinstance(each, annotated_types.Le) else each.lt, isinstance(each, annotated_types.Lt)
             )
     return low, high
+
+
+def _checked_bound(field: FieldInfo) -> tuple[float, bool] | None:
+    """Return the upper bound that a validator checks: no search of numbers goes by it, so it is only in the schema."""
+    extra = field.json_schema_extra
+    most = extra.get("maximum") if isinstance(extra, Mapping) else None
+    return _bound(most, is_excluded=False) if isinstance(most, float) else None
 
 
 def _bound(number: Any, is_excluded: bool) -> tuple[float, bool]:  # noqa: ANN401 - as annotated_types has it

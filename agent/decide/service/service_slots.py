@@ -170,7 +170,8 @@ def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[fl
 
 def reason_for(to: Candidate, kept: ServiceChoice) -> Reason:
     """Return why a slot goes to `to`: the cost of the choice, and how often it leaves too few slots."""
-    outlook = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
+    slots = sum(kept.choice.spots) + kept.choice.on_demand
+    outlook = f"{kept.choice.paid:.3f} $/h for {slots} slot{'' if slots == 1 else 's'}, "
     outlook += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
     outlook += "" if kept.dial is None else f"; {kept.dial.sentence}"
     sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {outlook}"
