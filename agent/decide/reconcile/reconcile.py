@@ -55,8 +55,6 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
 """How often a lease is metered, so that a crash leaves little to count again from the listing."""
-PASSING = frozenset({workload_end.FAST_EXIT, guard_switch.SWITCHED})
-"""End reasons of leases that may run again; a new run clears them."""
 SAME_END = timedelta(minutes=1)
 """An end date of a host that differs by more than this is updated at once: a move may depend on it."""
 ANSWER_WITHIN = timedelta(minutes=3)
@@ -373,7 +371,7 @@ def _updated(
     after = msgspec.structs.replace(after, has_run=has_run)
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = msgspec.structs.replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
-        is_passing = lease.end_reason in PASSING or lease.state is LeaseState.RELEASING
+        is_passing = workload_end.is_passing(lease) or lease.state is LeaseState.RELEASING
         after = msgspec.structs.replace(after, end_reason="" if is_passing else lease.end_reason)
     if after.run_since not in {None, lease.run_since}:
         # A lease that was only missing from listings is still in the same stretch, with the same checkpoints.

@@ -14,7 +14,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
-from agent.decide.reconcile.probes import idleness, probing, stalls
+from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
 from agent.decide.reconcile.tasks import array_proof, failed_tasks
 from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
@@ -38,6 +38,8 @@ IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
 """Codes that begin the end reason of a failed start."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
+OF_A_RESTART = (liveness.UNHEALTHY, stalls.STALLED)
+"""Codes that begin the end reason of a lease that was restarted in place."""
 SETTLES = timedelta(seconds=90)
 """How long an end waits to be judged: a host restarts a container within a minute (assumed), and such an end does not
 count."""
@@ -82,6 +84,12 @@ def failure(row: Instance) -> str:
 def is_blameless(end_reason: str) -> bool:
     """Return whether an end is not its host's fault: an image that no host can pull, or an instant exit."""
     return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
+
+
+def is_passing(lease: Lease) -> bool:
+    """Return whether a new run clears the end reason of a lease, such as why it was restarted."""
+    why = lease.end_reason
+    return why in {FAST_EXIT, guard_switch.SWITCHED} or (not lease.has_failed and why.startswith(OF_A_RESTART))
 
 
 def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:

@@ -75,3 +75,13 @@ def test_the_pause_is_metered_up_to_the_look_and_all_its_work_is_kept() -> None:
     fact = changed(stopped(at=int(timedelta(minutes=minutes) / POLL)))
     assert sum(charge.running_seconds for charge in fact.charges) == pytest.approx(minutes * 60)
     assert sum(charge.useful_seconds for charge in fact.charges) == pytest.approx((60 + minutes / 2 - 1) * 60)
+
+
+@pytest.mark.parametrize("why", ["unhealthy: port 8000 does not answer", "stalled: its work shows no progress; warn"])
+def test_a_run_after_a_restart_has_no_reason_of_the_run_before(why: str) -> None:
+    held = msgspec.structs.replace(RUNS, state=LeaseState.PAUSED, paused_by_us=True, has_run=True, end_reason=why)
+    fact = changed(reconcile.reconcile(world((held,), builders.instance()), Memory()))
+    assert (fact.kind, fact.after.end_reason) == ("lease.resumed", "")
+    failed = msgspec.structs.replace(held, has_failed=True)
+    fact = changed(reconcile.reconcile(world((failed,), builders.instance()), Memory()))
+    assert fact.after.end_reason == why, "it is released for that reason"

@@ -48,6 +48,12 @@ def test_a_good_probe_makes_it_ready_from_when_it_was_made() -> None:
     assert (change.after.ready_since, change.after.was_ready) == (builders.ago(minutes=1), True)
 
 
+def test_what_is_ready_late_has_no_reason_of_its_wait() -> None:
+    late = replace(LATE, end_reason="not_ready: runs since 11:29 and shows no sign of work; port 8080 does not answer")
+    change = told(world(late, Sighting("1", NOW, is_ready=True)))
+    assert (change.kind, change.after.end_reason) == ("lease.ready", "")
+
+
 @pytest.mark.parametrize(
     "sighting",
     [None, Sighting("1", NOW), Sighting("1", builders.ago(minutes=6), is_ready=True)],

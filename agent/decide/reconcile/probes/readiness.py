@@ -84,7 +84,9 @@ def _awaited(
     sighting = view.sightings.get(lease.instance_id)
     began = lease.began
     if sighting is not None and sighting.is_ready and sighting.at >= began:
-        return msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
+        late = "" if lease.end_reason.startswith(NOT_READY) else lease.end_reason
+        ready = msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True, end_reason=late)
+        return ready, EventKind.LEASE_READY
     if fleet.now - began < work.ready.within or lease.end_reason.startswith(NOT_READY):
         return lease, None
     said = sighting.said if sighting is not None else "it was never reached"
