@@ -16,7 +16,8 @@ from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.market_rules import Survives
 from agent.domain.money import FREE, Usd, UsdPerHour
-from agent.domain.work.workload import CheckpointPlace, Workload
+from agent.domain.work.stall import StallRule
+from agent.domain.work.workload import CheckpointPlace, Fallback, Workload
 from agent.markets import registered_markets
 from agent.markets.market_record import MarketRecord
 
@@ -123,6 +124,17 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
     yield from _number(work, name)
+    yield from _unused(work, name)
+
+
+def _unused(work: Workload, name: str) -> Iterator[Finding]:
+    """Find a key that has no effect without another one."""
+    if not work.stalled.is_asked and work.stalled.then != StallRule().then:
+        sentence = "has no effect without stalled_after: nothing finds stalled work"
+        yield Finding(f"{name}.stalled_then", sentence, 'write stalled_after, for example "45m", or remove it')
+    if not work.fallback.markets and work.fallback.after != Fallback().after:
+        sentence = "has no effect without fallback_markets: no other market is used while a slot is down"
+        yield Finding(f"{name}.fallback_after", sentence, "write fallback_markets, or remove it")
 
 
 def _worth(work: Workload, name: str) -> Iterator[Finding]:

@@ -16,7 +16,8 @@ from agent.domain.market.market_rules import Survives
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.ready_sign import Readiness, ReadySign
-from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.domain.work.stall import OnStall, StallRule
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Fallback
 from agent.markets import registered_markets
 from agent.simulator.runpod import places as runpod_places
 from agent.simulator.vast import places as vast_places
@@ -100,6 +101,16 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             'max_price_by_gpu."H100 SXM"',
             "$2.1000/h is above max_price_per_instance_hour, $0.6000/h",
         ),
+        (
+            {"stalled": StallRule(then=(OnStall.HOLD,))},
+            "stalled_then",
+            "has no effect without stalled_after: nothing finds stalled work; write stalled_after",
+        ),
+        (
+            {"fallback": Fallback(after=timedelta(minutes=5))},
+            "fallback_after",
+            "has no effect without fallback_markets: no other market is used while a slot is down; write",
+        ),
         ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
     ],
     ids=str,
@@ -108,6 +119,11 @@ def test_one_odd_key_is_found(good: Config, changes: dict[str, Any], key: str, w
     (found,) = told(changed(good, **changes))
     assert found.startswith(f"workloads.{good.workloads[0].name}.{key}: ")
     assert words in found
+
+
+def test_keys_with_the_key_that_they_need_pass(good: Config) -> None:
+    stalled = StallRule(timedelta(minutes=45), (OnStall.HOLD,))
+    assert told(changed(good, stalled=stalled, fallback=Fallback(("dstack",), timedelta(minutes=5)))) == []
 
 
 @pytest.mark.parametrize(
