@@ -13,15 +13,21 @@ MARKS = (MOVED_TO, UNFINISHED)
 
 def refuse(facts: Mapping[str, str], shown: str) -> None:
     """Raise LedgerError MOVED if the single facts of a ledger have such a mark."""
+    why = sentence(facts, shown)
+    if why:
+        raise LedgerError(Code.MOVED, why)
+
+
+def sentence(facts: Mapping[str, str], shown: str) -> str:
+    """Return why a ledger with these single facts may not be opened; empty without such a mark."""
     if MOVED_TO in facts:
-        raise LedgerError(
-            Code.MOVED,
+        return (
             f"{shown} was moved to {facts[MOVED_TO]}: what was recorded since is there; write that place under "
-            "[ledger], or move it back with `gpubid ledger move`",
+            "[ledger], or move it back with `gpubid ledger move`"
         )
     if UNFINISHED in facts:
-        raise LedgerError(
-            Code.MOVED,
+        return (
             f"a move from {facts[UNFINISHED]} to {shown} was broken off: run `gpubid ledger move` again; if that says "
-            "that the source was moved, the copy is whole and only its mark is left: see the handbook",
+            "that the source was moved, the copy is whole and only its mark is left: see the handbook"
         )
+    return ""

@@ -76,6 +76,10 @@ async def _is_told_that_nobody_may_open_it(place: Path) -> None:
     (ledger,) = (line for line in told.json["lines"] if line["name"] == "ledger")
     assert (ledger["verdict"], "was moved to" in ledger["sentence"]) == ("fail", True), ledger
     assert "gpubid ledger move" in ledger["fix"]
+    checked = await gpubid(place, "ledger", "verify")
+    lines = " ".join(checked.out.split())
+    assert (checked.code, "moved: " in lines, "was moved to" in lines) == (1, True, True), checked
+    assert lines.endswith("its rows are sound")
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def restore(
 
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Check the file, its references and its sums. Exit 3 if it is damaged, 1 if sums contradict each other."""
+    """Check the file, its references and its sums. Exit 3 if it is damaged, 1 if sums differ or it was moved."""
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -257,7 +257,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         session.print_json(views.plain(asdict(verification)) | {"is_sound": verification.is_sound})
     else:
         _say_verified(verification)
-    if not verification.is_sound:
+    if not verification.is_sound or verification.moved:
         raise typer.Exit(exits.DAMAGED if verification.is_damaged else exits.FAILED)
 
 
@@ -269,6 +269,8 @@ def _say_verified(verification: "Verification") -> None:
         session.say(f"wrong: {finding}")
     for finding in verification.inconsistencies:
         session.say(f"inconsistent: {finding}")
+    if verification.moved:
+        session.say(f"moved: {verification.moved}")
     if verification.is_damaged:
         session.say(
             f"damaged, {len(verification.findings)} finding(s): restore the newest backup with `gpubid ledger restore "
@@ -281,4 +283,4 @@ def _say_verified(verification: "Verification") -> None:
             "`gpubid bug-report` with a bug report"
         )
     else:
-        session.say("sound")
+        session.say("its rows are sound" if verification.moved else "sound")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.ledger import moved_marks
 from agent.ledger.file import connection, migrate
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
@@ -53,7 +54,8 @@ class Verification:
     """The findings of a check: none if the ledger is sound.
 
     `counted` is the number of rows of each table. `findings` are damage: rows that no gpubid wrote like this.
-    `inconsistencies` are sums that contradict each other in an undamaged ledger.
+    `inconsistencies` are sums that contradict each other in an undamaged ledger. `moved` says why no daemon opens a
+    ledger whose rows may all be sound: it was moved elsewhere. It is empty otherwise.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class Verification:
     counted: dict[str, int]
     findings: tuple[str, ...]
     inconsistencies: tuple[str, ...] = ()
+    moved: str = ""
 
     @property
     def is_damaged(self) -> bool:
@@ -109,7 +112,12 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
         return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
     damage = _loose_tables(raw) + broken_rules(raw, RULES)
-    return Verification(path, revision, counted, damage, broken_rules(raw, accounts(DAY)))
+    return Verification(path, revision, counted, damage, broken_rules(raw, accounts(DAY)), moved(raw, str(path)))
+
+
+def moved(raw: Any, shown: str) -> str:  # noqa: ANN401 - either driver's connection
+    """Return why no daemon opens the ledger of a connection, which was moved; empty if it was not."""
+    return moved_marks.sentence(dict(raw.execute("SELECT key, value FROM meta").fetchall()), shown)
 
 
 def _count(raw: sqlite3.Connection, table: str) -> int:

@@ -30,7 +30,8 @@ def verify(raw: "psycopg.Connection[Any]", address: ServerAddress) -> Verificati
         )
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
     broken = ledger_check.broken_rules(raw, ledger_check.RULES)
-    return Verification(place, revision, counted, broken, ledger_check.broken_rules(raw, ledger_check.accounts(DAY)))
+    sums = ledger_check.broken_rules(raw, ledger_check.accounts(DAY))
+    return Verification(place, revision, counted, broken, sums, ledger_check.moved(raw, address.shown))
 
 
 def _count(raw: "psycopg.Connection[Any]", table: str) -> int:
