@@ -9,7 +9,7 @@ from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch, untaken_task
-from agent.decide.reconcile.probes import liveness, readiness, stalls, taken_over
+from agent.decide.reconcile.probes import liveness, lost_move, readiness, stalls, taken_over
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict
@@ -36,8 +36,6 @@ RESTART = "restart"
 """The code of both halves of a restart in place."""
 _STARTS = frozenset({cooldowns.RESUME, cooldowns.RAISE})
 """Kinds of orders after which a stopped lease may run again."""
-LOST_MOVE_PATIENCE = timedelta(minutes=10)
-"""How long a slot waits for a move's new lease that was lost after it ran, while the old one does not run. Assumed."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
 """The assumed load rate of a host that advertises none."""
@@ -190,35 +188,15 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if not others or work is None:
         return None
     if held is pair[-1]:
-        is_lost = _is_lost_move(fleet, held, work)
+        is_lost = lost_move.is_lost(fleet, held, work)
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
     # The strategy priced the work since the old lease's last checkpoint before it rented the new one.
     if any(taken_over.has_taken_over(fleet, lease, work) for lease in others) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
     is_stopped = held.state is LeaseState.PAUSED and held.paused_by_us
-    if is_stopped and _is_tied_to(fleet, pair[-1], work) and may_leave_at_a_price(held, work):
+    if is_stopped and lost_move.is_tied_to(fleet, pair[-1], work) and may_leave_at_a_price(held, work):
         return Reason("moved", f"its work went on on host {pair[-1].host_id}, whose disk may not go")
     return None
-
-
-def _is_tied_to(fleet: Fleet, lease: Lease, work: Workload) -> bool:
-    """Return whether the new lease of a move ran, was lost, and has a disk that may not go.
-
-    A strategy decides on it again once it is the only lease of its slot.
-    """
-    is_over = lease.state is LeaseState.PAUSED and not lease.paused_by_us and fleet.is_seen(lease)
-    is_late = fleet.now - lease.state_since > LOST_MOVE_PATIENCE
-    return is_over and is_late and not may_leave_at_a_price(lease, work)
-
-
-def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:
-    """Return whether the new lease of a move failed. One that ran, or waits for an auction, may start soon."""
-    if lease.state is not LeaseState.PAUSED or fleet.is_listed_running(lease):
-        return False
-    is_patient = lease.paused_by_us or fleet.now - lease.state_since <= LOST_MOVE_PATIENCE
-    if not lease.has_run:
-        return not (lease.is_open_bid and is_patient)
-    return not is_patient and may_leave_at_a_price(lease, work)
 
 
 def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:

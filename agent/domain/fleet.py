@@ -279,6 +279,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         row = view.instance(lease.instance_id) if view is not None else None
         return row is not None and row.state is InstanceState.RUNNING
 
+    def is_listed_unclear(self, lease: Lease) -> bool:
+        """Return whether its market lists a lease as unknown, or as failed, which one listing alone does not prove."""
+        view = self.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None else None
+        return row is not None and row.state in {InstanceState.UNKNOWN, InstanceState.FAILED}
+
     def is_called_over(self, lease: Lease) -> bool:
         """Return whether its market lists a lease as over for good, without a proof that it bills no more."""
         view = self.markets.get(lease.market)

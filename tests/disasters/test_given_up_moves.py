@@ -11,6 +11,7 @@ import structlog
 
 from agent.decide import slots
 from agent.decide.reconcile import groundless_releases
+from agent.decide.reconcile.probes import lost_move
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
@@ -64,12 +65,12 @@ def test_the_release_of_an_old_lease_is_sent_although_its_host_came_back_before_
 
 
 def test_a_new_lease_that_runs_is_not_lost() -> None:
-    lost = slots._is_lost_move
+    lost = lost_move.is_lost
 
     def hasty(fleet: Fleet, lease: Lease, work: Workload) -> bool:
         return lease.state is LeaseState.RUNNING or lost(fleet, lease, work)
 
-    with mock.patch.object(slots, "_is_lost_move", hasty):
+    with mock.patch.object(lost_move, "is_lost", hasty):
         broken = play.play(MOVES).broken
     assert broken is not None
     assert (broken.point, "recorded is 'move_lost'" in broken.sentence) == (3, True)

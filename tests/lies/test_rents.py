@@ -38,7 +38,11 @@ QUICK = {
         "GET /v2/catalog price.secure: times 0.5",
         "GET /v2/catalog price.secure: times 2",
     ),
-    "mithril": ("GET /v2/spot/bids status: set 'Terminated'",),
+    "mithril": (
+        "GET /v2/spot/bids status: set 'Terminated'",
+        "GET /v2/instances status: null",
+        "GET /v2/instances status: set 'STATUS_ERROR'",
+    ),
     "vast": ("GET /instances gpu_name: set 'GTX 1080'", "GET /instances num_gpus: times 2"),
 }
 """Lies that are told in CI: most of them were believed."""

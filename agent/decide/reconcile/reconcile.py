@@ -41,7 +41,7 @@ from agent.decide.reconcile.guards import (
     guard_switch,
     unfinished_uploads,
 )
-from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown, own_pause
+from agent.decide.reconcile.losses import cause, failed_start, interruption_notice, loss_cooldown, own_pause
 from agent.decide.reconcile.pass_memory import ListingMarks, Memory, Suspicion, TermDoubt
 from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
@@ -252,12 +252,13 @@ def _seen(
     is_leaving = lease.state is LeaseState.RELEASING and not is_called_off
     target = lease.state if is_leaving else row_metering.state_of(lease, row) or row_metering.STATES[row.state]
     since = previous if doubted is None else doubted.previous
+    is_failed_bid = failed_start.is_of_bid(lease, row)
     if _is_loss(lease, target) and own_pause.is_shown(fleet, view, lease, row, since):
         lease = msgspec.structs.replace(lease, paused_by_us=True)
-    if _is_loss(lease, target):
+    if is_failed_bid or _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
-        if doubted.is_unanswered:
+        if doubted.is_unanswered or (is_failed_bid and listed_at - doubted.seen_at < failed_start.SHOWN_FOR):
             return None, doubted
         if guard_switch.is_judged_later(fleet, lease, doubted):
             return guard_switch.noted(lease, doubted), doubted
@@ -328,7 +329,7 @@ def _lost(
     why, evidence = switched or cause.of_stop(lease, row.state, view, between[0], fleet.now, row.message)
     evidence = interruption_notice.evidence(lease, host_maintenance.evidence(lease, why, evidence, fleet.now))
     was_running = lease.is_in_run
-    has_failed = row.state is InstanceState.FAILED and not lease.has_run
+    has_failed = failed_start.is_shown(lease, row)
     failure = workload_end.failure(row) if has_failed else ""
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
     after = msgspec.structs.replace(
