@@ -29,6 +29,8 @@ COUNTED = {
 """Lies that are counted wrong, and for how long. A wrong count of an hour is $0.45 at most here."""
 QUICK = {
     "runpod": (
+        "GET /v2/pods status: null",
+        "GET /v2/pods status: set 'EXITED'",
         "GET /v2/pods label: set 'junk'",
         "GET /v2/pods cost: times 2",
         "GET /v2/pods gpu.count: times 2",
@@ -46,7 +48,7 @@ QUICK = {
     "vast": ("GET /instances gpu_name: set 'GTX 1080'", "GET /instances num_gpus: times 2"),
 }
 """Lies that are told in CI: most of them were believed."""
-ONE_RENT = ("label", "cost", "gpu.count", "costPerHr", "price.secure: times 2")
+ONE_RENT = ("status", "label", "cost", "gpu.count", "costPerHr", "price.secure: times 2")
 """Lies of `QUICK` that cost no further rent."""
 
 

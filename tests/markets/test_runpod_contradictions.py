@@ -41,8 +41,31 @@ def row(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("status", ["EXITED", "TERMINATED", "ERROR"])
 async def test_an_end_that_cost_and_graphql_contradict_is_no_end(clock: SteppedClock, status: str) -> None:
     wait = contradictions.PATIENCE_SECONDS
-    found = await seen(clock, (row(), RUNS), *[(row(status=status), RUNS)] * 3, wait=wait)
+    silent = RUNS | {"runtime": None}
+    found = await seen(clock, (row(), silent), *[(row(status=status), silent)] * 3, wait=wait)
     assert (found.state, found.bills_gpu) == (InstanceState.UNKNOWN, True)
+
+
+@pytest.mark.parametrize("status", [None, "junk", "PROVISIONING", "STARTING", "EXITED", "TERMINATED", "ERROR"])
+async def test_a_pod_whose_cost_and_two_reports_show_that_it_runs_is_running(
+    clock: SteppedClock, status: str | None
+) -> None:
+    """Each such word, told for an hour from the rent on, ended a working pod and rented another one."""
+    shown = row(status=status)
+    found = await seen(clock, (shown, RUNS))
+    assert (found.state, found.bills_gpu) == (InstanceState.RUNNING, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({"cost": 0.0}, {}), ({"runtime": None}, {}), ({}, {"runtime": None}), ({}, {"desiredStatus": None})],
+    ids=["no cost", "no report", "no report in GraphQL", "no word of GraphQL"],
+)
+async def test_a_pod_of_unknown_status_runs_only_if_all_others_show_it(
+    clock: SteppedClock, changes: dict[str, Any], told: dict[str, Any]
+) -> None:
+    found = await seen(clock, (row(status="junk", **changes), RUNS | told))
+    assert found.state is InstanceState.UNKNOWN
 
 
 STOPPED: dict[str, Any] = {"status": "EXITED", "cost": 0.0, "runtime": None}
@@ -93,7 +116,8 @@ async def test_an_end_with_a_cost_is_believed_at_last_where_graphql_says_nothing
 
 
 async def test_a_look_by_id_at_a_pod_that_is_called_ended_and_costs_something_finds_it(clock: SteppedClock) -> None:
-    async with pods.runpod_saying(pods.listing(row(), told=[RUNS]), clock) as (runpod, wire):
+    silent = RUNS | {"runtime": None}
+    async with pods.runpod_saying(pods.listing(row(), told=[silent]), clock) as (runpod, wire):
         answers = wire.answers
         wire.answers = lambda asked: (
             Says(row(status="TERMINATED")) if asked.path == f"/v2/pods/{pods.POD}" else answers(asked)

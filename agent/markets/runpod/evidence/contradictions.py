@@ -5,12 +5,13 @@ Invariants:
    REST v2 the cost is 0 then, and only a running pod has a report. The status is unknown until GraphQL also shows no
    running pod. If GraphQL does not show the pod, it is unknown for `PATIENCE_SECONDS`.
 2. A cost of 0 and GraphQL's EXITED together contradict any status of a pod that would run, and one that is no status.
-3. A cost, a number of GPUs or the size of a disk that both surfaces once showed alike, or one of them as ordered, is
+3. A cost, a report of the host on both surfaces and GraphQL's RUNNING together contradict any other status: it runs.
+4. A cost, a number of GPUs or the size of a disk that both surfaces once showed alike, or one of them as ordered, is
    unread while they differ. Otherwise it is unread for `LAG_SECONDS`: a fresh pod is not on other terms than ordered
    because of one wrong answer. The higher cost counts
    once they have differed for `LONG_SECONDS`, unless it is more than `MOST_RISE` times the other: caps count the safe
    side, and a cost of a thousand times would end what somebody uses.
-4. A host is silent only if both surfaces show no report of it.
+5. A host is silent only if both surfaces show no report of it.
 """
 
 import math
@@ -64,6 +65,8 @@ class Contradictions:
         row = _with_report(row, pod)
         if _is_stopped(row, pod):
             row = msgspec.structs.replace(row, status=_STOPPED)
+        elif _is_running(row, pod):
+            row = msgspec.structs.replace(row, status=_RUNNING)
         elif self._is_end_doubted(row, pod, now):
             row = msgspec.structs.replace(row, status=_NO_STATUS)
         return self._without_false_figures(row, pod, now)
@@ -131,6 +134,13 @@ def _is_stopped(row: parse.PodRow, pod: history.Pod | None) -> bool:
     """Return whether a cost and GraphQL agree that a pod is stopped, which no status of an end is."""
     is_end = row.status == states.BROKEN or row.status in states.NO_COST
     return not is_end and row.cost == 0 and pod is not None and pod.desiredStatus == _STOPPED
+
+
+def _is_running(row: parse.PodRow, pod: history.Pod | None) -> bool:
+    """Return whether a cost and both surfaces' reports show that a pod runs: a pod that starts has no report yet."""
+    if pod is None or pod.desiredStatus != _RUNNING or pod.uptime is None:
+        return False
+    return bool(row.cost and row.cost > 0) and row.runtime is not None and row.runtime.uptime is not None
 
 
 def _is_contradicted(row: parse.PodRow) -> bool:
