@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import structlog
 
 from agent.act.executor import Executor
-from agent.act.orders import kill_order, operator_orders, order_preview, ordered_endings
+from agent.act.orders import kill_order, operator_orders, order_preview, ordered_endings, settled_work
 from agent.act.orders.operator_orders import Grounds
 from agent.clock import Clock
 from agent.decide.operators import operator_holds
@@ -58,7 +58,13 @@ class PersonOrders:
             meant = operator_orders.read(order, who, grounds)
             order_preview.refuse_changed(order, grounds)
             log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
-            done = await self._carry_out(meant.decisions, who, lambda tx: meant.write(tx, order, who, grounds.now))
+            finished = await settled_work.of(self._ledger, order, meant.decisions)
+
+            def write(tx: Transaction) -> None:
+                meant.write(tx, order, who, grounds.now)
+                settled_work.write(tx, finished, grounds.now)
+
+            done = await self._carry_out(meant.decisions, who, write)
         reach = f"; {await self._spread()}" if meant.absence is not None else ""
         return meant.sentence + reach, done
 

@@ -76,6 +76,38 @@ async def test_batch_whose_log_ends_in_an_error_is_held_and_not_done(tmp_path: P
         assert world.lease().state is LeaseState.PAUSED, "its disk may hold what it is worth a look"
 
 
+async def test_work_of_a_held_batch_that_a_person_calls_done_is_useful(tmp_path: Path) -> None:
+    told = (("SIM_DONE_AFTER", "1800"), ("SIM_DONE_LINE", "torch.OutOfMemoryError: CUDA out of memory"))
+    async with rehearsed(tmp_path, workloads=(work(kind=WorkloadKind.BATCH, environment=told),)) as world:
+        await world.until_running()
+        await world.cycle(minutes=40)
+        (held,) = await world.events("workload.held")
+        reader = await world.app.ledger.reader()
+        (loss,) = await reader.lost_work()
+        before = sum(line.useful for line in await reader.lines())
+        assert loss.lost > 0
+        await world.app.say(Order("done", "train/0"), "uid 0")
+        assert await reader.lost_work() == []
+        lines = await reader.lines()
+        assert sum(line.lost for line in lines) == 0, held
+        assert sum(line.useful for line in lines) == before + loss.lost
+        await world.app.say(Order("resume", "train/0"), "uid 0")
+        await world.app.say(Order("done", "train/0"), "uid 0")
+        assert sum(line.useful for line in await reader.lines()) == before + loss.lost, "it is counted once"
+
+
+async def test_work_that_the_market_took_stays_lost_whatever_a_person_says(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        held = await world.until_running()
+        await world.cycle(minutes=30)
+        world.rival(world.contract().slice.machine_id, bid=held.gpu_rate.dollars * 3)
+        await world.cycle(minutes=2)
+        reader = await world.app.ledger.reader()
+        (loss,) = await reader.lost_work()
+        await world.app.say(Order("done", "train/0"), "uid 0")
+        assert await reader.lost_work() == [loss]
+
+
 async def test_batch_stopped_by_a_person_is_held_and_bills_no_gpu(tmp_path: Path) -> None:
     async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
         await world.until_running()

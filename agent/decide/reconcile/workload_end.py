@@ -15,7 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
-from agent.decide.reconcile.tasks import array_proof, failed_tasks
+from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work
 from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -50,7 +50,6 @@ LOG_PATIENCE = timedelta(minutes=3)
 
 _ONCE = frozenset({Word.HELD, Word.DONE, Word.DRAIN, FAST_EXIT, Counted.FAILED_TASK})
 """Marks that are reported once while they last."""
-NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
 LOSSES = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE})
@@ -127,7 +126,7 @@ def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 def _is_unexplained(change: LeaseChanged) -> bool:
     if change.evidence is not None and change.evidence.rule == guard_switch.SWITCHED:
         return False
-    if change.cause in NO_EVIDENCE:
+    if change.cause in finished_work.NO_EVIDENCE:
         return True
     is_denied = change.evidence is not None and change.evidence.rule == DENIAL
     return change.cause is Cause.HOST_GONE and is_denied and change.before.interrupted_by not in HOST_TROUBLE
