@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.lies import rents
-from tests.lies.fields import Lie, lies_of_rents
+from tests.lies.fields import OF_RENTS, Lie, lies_of_rents
 from tests.lies.sweep import HOUR
 from tests.support import loop
 
@@ -27,6 +27,23 @@ COUNTED = {
     ("vast", "POST /bundles dph_base: times 1000"): "as above",
 }
 """Lies that are counted wrong, and for how long. A wrong count of an hour is $0.45 at most here."""
+_LEAVES = "the release that follows counts until the machine is proven gone, a minute longer than its cloud charges"
+COUNTED_FIELDS = {
+    ("dstack", "* id"): "a rent under an id that no run has counts at its price until the lie is over",
+    ("dstack", "* latest_job_submission"): _LEAVES,
+    (
+        "dstack",
+        "* latest_job_submission.status",
+    ): "a job that is called new is overdue after 28 minutes; its machine counts while one word denies that it ended",
+    ("dstack", "* min"): _LEAVES,
+    ("dstack", "* price"): "both endpoints show the same wrong price: it counts, up to the order's own limit",
+    ("dstack", "* region"): _LEAVES,
+    ("dstack", "* spot"): _LEAVES,
+    ("dstack", "* submitted_at"): _LEAVES,
+    ("dstack", "POST /api/project id"): "the rent counts under the wrong id until it is proven gone",
+}
+"""Fields of which some lie is counted wrong: $1.55 too much in an hour at most here. No slot is rented more than three
+times."""
 QUICK = {
     "runpod": (
         "GET /v2/pods status: null",
@@ -40,6 +57,7 @@ QUICK = {
         "GET /v2/catalog price.secure: times 0.5",
         "GET /v2/catalog price.secure: times 2",
     ),
+    "dstack": ("* min: minus",),
     "mithril": (
         "GET /v2/spot/bids status: set 'Terminated'",
         "GET /v2/instances status: null",
@@ -58,7 +76,8 @@ def judged(market: str, lie: Lie) -> list[str]:
     if isinstance(outcome, str):
         return [] if lie.field.name in {"data.myself.id", "project_id"} else [outcome]
     key = market, str(lie)
-    harms = [outcome.miscounted] if outcome.miscounted and key not in COUNTED else []
+    is_known = key in COUNTED or (market, f"{lie.field.route} {lie.field.name}") in COUNTED_FIELDS
+    harms = [outcome.miscounted] if outcome.miscounted and not is_known else []
     if outcome.most_rents > MORE_RENTS.get(key, MOST_RENTS):
         harms.append(f"{outcome.most_rents} rents of one slot")
     if not outcome.live == outcome.running == outcome.slots:
@@ -87,7 +106,7 @@ def test_a_field_of_runpod_that_another_answer_contradicts_costs_no_rent(name: s
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("market", ["runpod", "vast"])
+@pytest.mark.parametrize("market", sorted(OF_RENTS))
 def test_no_field_that_is_wrong_in_every_rent_does_more(market: str) -> None:
     found = {str(lie): judged(market, lie) for lie in lies_of_rents(market)}
     assert {lie: harms for lie, harms in found.items() if harms} == {}

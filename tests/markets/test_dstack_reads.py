@@ -32,6 +32,12 @@ def offers(*found: dict[str, Any], asked_gb: float = 40.0) -> list[Any]:
     return search.offers(read, frozenset({"aws"}), SEEN_AT, asked_gb, {"aws": 90_000})
 
 
+@pytest.mark.parametrize(("told", "read"), [(40.0, 40.0), (None, 0.0), (-40.0, None), (1e300, None)])
+def test_a_disk_of_no_size_that_a_disk_has_is_unread(told: float | None, read: float | None) -> None:
+    """A disk of -40 GB was written to the ledger, which refused it: the daemon ended."""
+    assert rows.Asked(rows.AskedDisk(rows.Range(told))).disk_gb == read
+
+
 @pytest.mark.parametrize("status", ["terminated", "failed", "done"])
 @pytest.mark.parametrize("job", ["running", "pulling", "provisioning", "submitted"])
 def test_a_run_that_is_called_over_while_its_job_goes_on_is_no_end(status: str, job: str) -> None:

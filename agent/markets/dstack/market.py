@@ -313,8 +313,8 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
     most = search.ordered_price(order.max_price)
     rate = search.paid_price(got.price, most) if got is not None else most
     model = names.model(cards[0].name) if cards else names.model("")
-    disk_gb = (order.resources.disk_gb if order.resources is not None else None) or 0.0
-    read = {"gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}
+    disk_gb = order.resources.disk_gb if order.resources is not None else 0.0
+    read = {"disk_gb": disk_gb, "gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}
     reused = names.reused(run, listed.machines.get(run.name, ()))
     return Instance(
         market=search.MARKET,
@@ -328,7 +328,7 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         gpus=len(cards),
         gpu_rate=rate or FREE,
         disk_rate=FREE,
-        disk_gb=disk_gb,
+        disk_gb=disk_gb or 0.0,
         created_at=tolerant_rows.moment(run.submitted_at),
         ends_at=None,
         dlperf=names.dlperf(model) * len(cards),

@@ -12,6 +12,7 @@ import msgspec
 
 from agent.markets import market_errors, text, tolerant_rows
 
+_MOST_GB = 1e6
 _MOST_ID = 64
 
 
@@ -102,9 +103,10 @@ class Asked(msgspec.Struct):
 
     @property
     def disk_gb(self) -> float | None:
-        """Gigabytes of disk."""
+        """Gigabytes of disk, 0 if none were asked for; None if the figure is none of a disk."""
         size = self.disk.size if self.disk is not None else None
-        return size.min if size is not None else None
+        asked = (size.min if size is not None else None) or 0.0
+        return asked if 0 <= asked < _MOST_GB else None
 
 
 class Configuration(msgspec.Struct):
