@@ -59,12 +59,12 @@ def test_a_program_that_believes_listings_without_a_look_is_found() -> None:
     assert (broken.point, "recorded is 'done'" in str(broken)) == (3, True)
 
 
-def test_a_stopped_instance_that_is_shown_as_starting_counts_until_the_daemon_is_back() -> None:
-    """The last listing before an hour and a half without a daemon says so."""
-    shown = Strike("runpod", "listing", 43, "state", amount=3.0)
+def test_a_stopped_instance_with_an_unclear_state_counts_through_the_time_without_a_daemon() -> None:
+    """A new process has not seen it stopped: the first listing after an hour and a half has an unclear word."""
+    shown = Strike("vast", "listing", 43, "state", amount=3.0)
     deeds = (Deed(30, "pause"), Deed(42, "daemon_away", amount=0.5))
-    works = (Work("w0", "batch", "ondemand", 1),)
-    told = Story(7, ("runpod",), works, 30.0, 0.0, 0, (shown,), deeds)
+    works = (Work("w0", "batch", "ondemand", 1, ("vast",)),)
+    told = Story(7, ("vast",), works, 30.0, 0.0, 0, (shown,), deeds)
     assert play.play(told).broken is None
     with mock.patch.object(FalseStates, "grow", return_value=0.0):
         broken = play.play(told).broken
