@@ -52,3 +52,19 @@ async def test_verbs_meter_a_kept_ledger_up_to_the_end_of_the_rehearsal(tmp_path
         assert report.json["as_of"].startswith(f"{START}2:00"), report
     learned = await gpubid(tmp_path, "strategy", "learned", "--json")
     assert learned.json["now"].startswith(f"{START}2:00")
+
+
+async def test_it_begins_when_it_is_told_to_as_for_the_windows_of_a_night_in_which_clocks_change(
+    tmp_path: Path,
+) -> None:
+    text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
+    window = 'outside = "pause"\nwindows = [{ cron = "30 2 * * *", for = "30m", zone = "Europe/Berlin" }]\n'
+    (tmp_path / "agent.toml").write_text(text.replace('strategy = "patient"\n', f'strategy = "patient"\n{window}'))
+    words = ("--climate", "calm", "--hours", "2", "--start", "2027-03-28T00:00:00Z", "--json", "--keep-ledger", "kept")
+    ran = await gpubid(tmp_path, "rehearse", *words)
+    assert (ran.code, ran.json["start"]) == (0, "2027-03-28T00:00:00+00:00"), ran
+    events = (await gpubid(tmp_path, "ledger", "events", "--json")).json
+    opened = [event["at"] for event in events if event["kind"] == "window.opened"]
+    assert [at[:16] for at in opened] == ["2027-03-28T01:00"], "the clock skips half past two, so it begins at the skip"
+    wrong = await gpubid(tmp_path, "rehearse", "--start", "soon")
+    assert (wrong.code, "--start" in wrong.err) == (2, True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.shared import completion, exits, session
+from agent.cli.shared import completion, exits, instants, session
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -34,28 +34,29 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     hosts: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Simulated start, UTC; 2026-07-27 by default."),
+    ] = None,
     speed: Annotated[float | None, typer.Option(help="Speed of real processes, 1 to 30 (the default).")] = None,
     keep_ledger: Annotated[Path | None, typer.Option(help="Keep the ledger in this directory.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
     """Rehearse the configured workloads against a simulated market and report what happened."""
-    from agent.cli.rehearsing.rehearsal import Scene
+    from agent.cli.rehearsing.rehearsal import START, Scene
     from agent.simulator.climate import ClimateError
 
+    begins = instants.instant("--start", start) or START
     session.log_quietly()
     settings, tuned = session.read(config)
     if strategy is not None and strategy not in tuned:
         exits.stop(
             exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"]
         )
-    if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
-        exits.stop(
-            exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already contains a rehearsal; name another directory"]
-        )
     if keep_ledger is not None:
         _make(keep_ledger)
     try:
-        rehearsed = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts, speed), keep_ledger)
+        rehearsed = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts, speed, begins), keep_ledger)
     except ClimateError as error:
         exits.stop(exits.BAD_INPUT, [f"--climate: {error}"])
     if as_json:
@@ -69,6 +70,9 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
 
 
 def _make(directory: Path) -> None:
+    if (directory / "rehearsal.sqlite").exists():
+        sentence = f"--keep-ledger: {directory} already contains a rehearsal; name another directory"
+        exits.stop(exits.BAD_INPUT, [sentence])
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
