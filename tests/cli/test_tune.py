@@ -262,7 +262,7 @@ def test_the_help_names_the_defaults_that_are_used() -> None:
     assert f"Trials in a study {DEFAULTS['trials']} by default" in said
     assert f"problem to search on {DEFAULTS['problem']} by default" in said
     assert f"with commas {DEFAULTS['climates']} by default" in said
-    assert f"length of a day {DEFAULTS['hours']:g}" in said
+    assert f"hours of a day {DEFAULTS['hours']:g} by default" in said
     assert f"splits {DEFAULTS['folds']} by default" in said
     assert f"bootstrap {DEFAULTS['seed']} by default" in said
 
