@@ -29,6 +29,8 @@ MOST_DISK_GB = 8_000.0
 MB_SLACK = 1.025
 """Cards are sold in gigabytes of 1000 MB and report gigabytes of 1024 MB."""
 MB_PER_GB = 1000.0
+_RANKING_WITHOUT_VALUE = frozenset({"ondemand", "deadline"})
+"""Strategies that rent what costs more than it is worth. `deadline` bids the value where a bid is a limit."""
 SLOT_NUMBER = "GPUBID_SLOT"
 """The variable with the slot's number."""
 _PLACES = {
@@ -117,6 +119,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _cards(work, name, config)
     yield from _price(work, name, config, known)
     yield from _worth(work, name)
+    yield from _unranked(work, name, config)
     yield from _volume(work, name)
     yield from _regions(work, name, known.regions)
     yield from _places(work, name, config)
@@ -144,6 +147,18 @@ def _worth(work: Workload, name: str) -> Iterator[Finding]:
         if work.value_per_hour is not None and price > work.value_per_hour:
             sentence = f"up to {price} may be paid for an hour that is worth {work.value_per_hour} (value_per_hour)"
             yield Finding(f"{name}.{key}", sentence, "lower it to value_per_hour, or raise value_per_hour")
+
+
+def _unranked(work: Workload, name: str, config: Config) -> Iterator[Finding]:
+    """Find a value of an hour by which the strategy ranks no offer."""
+    rules = [registered_markets.record(each.name).rules for each in config.markets if work.may_use(each.name)]
+    bids_the_value = work.strategy == "deadline" and any(each.has_limits for each in rules)
+    if bids_the_value or not {work.strategy, *work.shadow} <= _RANKING_WITHOUT_VALUE:
+        return
+    for key, value in (("value_per_hour", work.value_per_hour), ("value", work.value_share)):
+        if value is not None:
+            sentence = f"{work.strategy} rents up to max_price, whatever an hour is worth: this only prices idle hours"
+            yield Finding(f"{name}.{key}", sentence, 'write strategy = "patient" or "hedged", or remove it')
 
 
 def _volume(work: Workload, name: str) -> Iterator[Finding]:

@@ -111,6 +111,21 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             "fallback_after",
             "has no effect without fallback_markets: no other market is used while a slot is down; write",
         ),
+        (
+            {"strategy": "ondemand", "value_per_hour": money.per_hour("0.9")},
+            "value_per_hour",
+            "ondemand rents up to max_price, whatever an hour is worth: this only prices idle hours; write",
+        ),
+        ({"strategy": "ondemand", "value_share": 0.8}, "value", 'write strategy = "patient" or "hedged", or remove it'),
+        (
+            {
+                "strategy": "deadline",
+                "deadline": replace(DEADLINE, hours=5.0),
+                "value_per_hour": money.per_hour("0.9"),
+            },
+            "value_per_hour",
+            "deadline rents up to max_price",
+        ),
         ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
     ],
     ids=str,
@@ -124,6 +139,21 @@ def test_one_odd_key_is_found(good: Config, changes: dict[str, Any], key: str, w
 def test_keys_with_the_key_that_they_need_pass(good: Config) -> None:
     stalled = StallRule(timedelta(minutes=45), (OnStall.HOLD,))
     assert told(changed(good, stalled=stalled, fallback=Fallback(("dstack",), timedelta(minutes=5)))) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"strategy": "patient"}, {"strategy": "hedged"}, {"strategy": "ondemand", "shadow": ("patient",)}],
+    ids=str,
+)
+def test_a_value_that_ranks_offers_passes(good: Config, changes: dict[str, Any]) -> None:
+    assert told(changed(good, value_per_hour=money.per_hour("0.9"), **changes)) == []
+
+
+def test_a_value_that_deadline_bids_in_an_auction_passes(good: Config) -> None:
+    work = {"strategy": "deadline", "deadline": replace(DEADLINE, hours=5.0), "value_per_hour": money.per_hour("0.9")}
+    auctions = replace(good, markets=(replace(good.markets[0], name="mithril"),))
+    assert not any("value_per_hour" in each for each in told(changed(auctions, **work)))
 
 
 @pytest.mark.parametrize(
