@@ -18,6 +18,9 @@ def _dated(value: str) -> str:
     return value
 
 
+Dated = Annotated[Line, AfterValidator(_dated), Field(examples=["2025-04"])]
+
+
 class Table(BaseModel):
     """A table of the file: every key known."""
 
@@ -47,7 +50,7 @@ class FigureTable(Table):
     """Dollars per hour, the least of a range."""
     per_hour_most: Annotated[Dollars, Field(gt=0, le=10_000)] | None = None
     """The highest price of a range."""
-    dated: Annotated[Line, AfterValidator(_dated), Field(examples=["2025-04"])]
+    dated: Dated
     """Date of the price."""
     source: Annotated[Name, Field(examples=["comparison"])]
     """The entry of [sources] that published it."""

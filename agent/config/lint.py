@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 
 from agent.config import problems
 from agent.config.settings import Config
+from agent.config.workload_tables import card_lists
+from agent.config.workload_tables.card_lists import CardList
 from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.market_rules import Survives
@@ -64,6 +66,10 @@ class Known:
     """The last known credit of each market's account, by market."""
     regions: Collection[str] = ()
     """Regions as the markets' offers showed them, for example "Texas, US"."""
+    card_lists: Mapping[str, CardList] = field(default_factory=dict)
+    """Dated lists of the cards that markets sell, by market."""
+    cards_seen: Collection[tuple[str, GpuModel]] = ()
+    """Markets with the models of their offers."""
 
 
 def findings(config: Config, known: Known) -> tuple[Finding, ...]:
@@ -117,6 +123,7 @@ def _credit(config: Config, known: Known) -> Iterator[Finding]:
 def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]:
     name = problems.dotted(("workloads", work.name))
     yield from _cards(work, name, config)
+    yield from _unsold(work, name, known)
     yield from _price(work, name, config, known)
     yield from _worth(work, name)
     yield from _unranked(work, name, config)
@@ -211,6 +218,15 @@ def _cards(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     most = max(size for size in sizes if size is not None)
     sentence = f"no card that is accepted has {wanted / MB_PER_GB:g} GB of memory; the largest has {most}"
     yield Finding(f"{name}.min_vram_gb", sentence, f"write {most} or less, or accept other cards in gpu")
+
+
+def _unsold(work: Workload, name: str, known: Known) -> Iterator[Finding]:
+    """Find markets that the workload names and that sell none of its cards."""
+    for key, markets in {"markets": work.markets, "fallback_markets": work.fallback.markets}.items():
+        for market in (each for each in markets if each in known.card_lists):
+            models, listed = work.requirements.gpu_models, known.card_lists[market]
+            for reason in card_lists.unsold(market, key, models, listed, known.cards_seen):
+                yield Finding(f"{name}.{key}", reason.sentence, reason.fix)
 
 
 def _own_cards(work: Workload, config: Config) -> frozenset[str]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from agent.clock import SystemClock
+from agent.domain.market import gpu
 from agent.ledger.store import Ledger
 from tests.support import builders
 from tests.support.configs import GOOD, added
@@ -55,6 +56,26 @@ async def test_a_region_that_no_offer_was_seen_in_draws_a_warning(tmp_path: Path
         'workloads.train.regions: gpubid knows no country, state or data centre "Atlantis", and no offer was seen '
         'there; write the codes of countries, such as "US"'
     )
+
+
+FALLBACK = added('gpu = ["RTX 4090"]', 'fallback_markets = ["mithril"]') + (
+    '[markets.mithril]\nsimulated = "calm"\n[ledger]\npath = "ledger.sqlite"\n'
+)
+
+
+async def test_a_fallback_market_without_the_card_draws_a_warning_until_the_card_was_seen_there(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(FALLBACK)
+    ran = await gpubid(tmp_path, "check", "--json")
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert warning.endswith(
+        'workloads.train.fallback_markets: mithril sells none of "RTX 4090", by its list of 2026-10; name a card that '
+        "it sells in gpu, or remove mithril from fallback_markets"
+    )
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SystemClock())
+    async with ledger.transaction() as tx:
+        tx.observe_offers([builders.offer(1, market="mithril", gpu=gpu.model("RTX 4090"))])
+    await ledger.close()
+    assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
 
 
 async def test_a_strategy_that_waits_for_a_deadline_draws_a_warning_without_one(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """`gpubid check`: check the configuration, print a summary, and report its effect on open leases."""
 
 import asyncio
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,29 +95,32 @@ def _warnings(config: "Config") -> list[str]:
 
 
 def _known(config: "Config") -> lint.Known:
-    """Return the ledger's prices, credit and regions, or only the time if no ledger can be read."""
+    """Return the time, the shipped lists of cards, and the ledger's facts if it can be read."""
+    from agent.baselines import card_lists_loading
     from agent.clock import SystemClock
     from agent.ledger.ledger_errors import LedgerError
 
-    now = SystemClock().now()
+    known = lint.Known(SystemClock().now(), card_lists=card_lists_loading.load())
     if not ledger_access.may_read(config) or ledger_access.is_missing(config):
-        return lint.Known(now)
+        return known
     try:
-        return asyncio.run(_recorded(config, now))
+        return asyncio.run(_recorded(config, known))
     except LedgerError:
         # Other verbs report a bad ledger. The configuration is checked anyway.
-        return lint.Known(now)
+        return known
 
 
-async def _recorded(config: "Config", now: datetime) -> lint.Known:
+async def _recorded(config: "Config", known: lint.Known) -> lint.Known:
     from agent.ledger.reader import open_reader
 
+    now = known.now
     reader = await open_reader(ledger_access.place_of(config))
     try:
         hours = await reader.price_hours(since=now - PRICES_OF)
         samples = await reader.prices(since=now - PRICES_OF)
         accounts = (await reader.recollection(now)).credits
         regions = await reader.regions()
+        seen = {(offer.market, offer.gpu) for offer in await reader.slices()}
     finally:
         await reader.close()
     spans = ((hour.gpu, hour.gpus, span.least) for hour in hours for span in (hour.ask, hour.floor) if span)
@@ -126,7 +130,7 @@ async def _recorded(config: "Config", now: datetime) -> lint.Known:
         each = rate.scaled(1 / gpus)
         lowest[model] = min(each, lowest.get(model, each))
     credits_of = {name: kept.amount for name, kept in accounts.items() if kept.amount}
-    return lint.Known(now, lowest, credits_of, regions)
+    return replace(known, prices=lowest, credits=credits_of, regions=regions, cards_seen=seen)
 
 
 def _against(config: "Config") -> "tuple[Finding, ...]":
