@@ -54,6 +54,39 @@ async def test_verbs_meter_a_kept_ledger_up_to_the_end_of_the_rehearsal(tmp_path
     assert learned.json["now"].startswith(f"{START}2:00")
 
 
+async def test_a_killed_rehearsal_ends_with_its_last_cycle(tmp_path: Path) -> None:
+    text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
+    (tmp_path / "agent.toml").write_text(text)
+    words = [sys.executable, "-m", "agent", "rehearse", "--climate", "calm", "--hours", "1000", "--keep-ledger", "kept"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    program = await asyncio.create_subprocess_exec(*words, cwd=tmp_path, env=environment)
+    try:
+        await until((tmp_path / "kept/rehearsal.sqlite").exists, "the ledger of the rehearsal")
+        await until(lambda: _has_lease(tmp_path), "its first lease")
+    finally:
+        program.kill()
+        await program.wait()
+    fleet = (await gpubid(tmp_path, "fleet", "--json")).json
+    assert fleet["now"] < "2026-10", "1,000 hours from its start end before that, and this machine's clock is later"
+    assert "a rehearsal wrote this ledger" in fleet["notices"][0]["sentence"]
+
+
+async def _has_lease(place: Path) -> bool:
+    fleet = await gpubid(place, "fleet", "--json")
+    return fleet.code == 0 and bool(fleet.json["leases"])
+
+
+async def test_verbs_of_the_next_cycle_name_the_verbs_that_read_a_kept_ledger(tmp_path: Path) -> None:
+    text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
+    (tmp_path / "agent.toml").write_text(text)
+    await gpubid(tmp_path, "rehearse", "--climate", "calm", "--hours", "0.1", "--keep-ledger", "kept")
+    for verb in ("plan", "explain"):
+        asked = await gpubid(tmp_path, verb)
+        assert asked.code == 1, asked
+        assert "a rehearsal wrote this ledger and ended at 2026-07-27 00:06:" in asked.err
+        assert "there is no next cycle; `gpubid fleet`, `gpubid spend`" in asked.err
+
+
 async def test_it_begins_when_it_is_told_to_as_for_the_windows_of_a_night_in_which_clocks_change(
     tmp_path: Path,
 ) -> None:

@@ -85,6 +85,8 @@ class Scene:
     speed: float | None = None
     """Simulated seconds per real second, for a climate with real processes. The default is 30."""
     start: datetime = START
+    is_kept: bool = False
+    """Whether its ledger is kept. Then each cycle records the end, because a killed rehearsal records nothing."""
     on_progress: Callable[[float], None] = lambda _: None
     on_pass: Callable[[App, Pass], None] = lambda _app, _done: None
 
@@ -101,7 +103,11 @@ async def rehearse(
     """
     if directory is None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as folder:
-            return await rehearse(config, tuned, scene, Path(folder))
+            return await _rehearse(config, tuned, scene, Path(folder))
+    return await _rehearse(config, tuned, replace(scene, is_kept=True), directory)
+
+
+async def _rehearse(config: Config, tuned: Mapping[str, Tuned], scene: Scene, directory: Path) -> Rehearsal:
     wall = SystemClock()
     began = wall.monotonic()
     clock, processes = _paced(scene) if climate_files.named(scene.climate).processes else (_stepped(scene), None)
@@ -176,6 +182,8 @@ async def _run(app: App, clock: SteppedClock | PacedClock, simulator: Simulator,
         began = clock.monotonic()
         done = await app.cycle()
         tally.cycles += 1
+        if scene.is_kept:
+            await _note_end(app)
         scene.on_pass(app, done)
         if clock.monotonic() >= tally.next_sample:
             tally.next_sample = clock.monotonic() + SAMPLE_SECONDS
