@@ -13,6 +13,7 @@ import pytest
 from agent.decide.limits import committed_spend
 from agent.decide.limits.limits import Limits
 from agent.domain.market.price import PriceSample
+from agent.domain.market.tenure import Tenure
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
@@ -329,6 +330,21 @@ async def test_a_chart_shows_the_floor_of_the_leases_own_slice_of_its_host(tmp_p
         (label,) = re.findall(r'<svg(?! class="band")[^>]*aria-label="([^"]+)"', text)
         assert re.search(r"floor \S+ to 0\.333 \$/h", label), label
         assert "8.000" not in label
+
+
+async def test_a_slot_on_demand_has_a_chart_of_what_it_is_rented_at_and_without_a_price_says_so(tmp_path: Path) -> None:
+    async with served(tmp_path, workloads=(work(strategy="ondemand"),)) as page:
+        lease = page.world.lease()
+        assert lease.tenure is Tenure.ON_DEMAND
+        page.world.clock.advance(60)
+        text = (await page.get("/"))[1]
+        async with page.world.app.ledger.transaction() as tx:
+            tx.update_lease(msgspec.structs.replace(lease, host_id="elsewhere"))
+        without = (await page.get("/"))[1]
+    (label,) = re.findall(r'<svg(?! class="band")[^>]*aria-label="([^"]+)"', text)
+    assert f"ask {lease.gpu_rate.dollars:.3f}" in label
+    assert "no price of this host seen yet" not in text
+    assert "no price of this host seen yet" in without
 
 
 async def test_the_chart_of_an_ended_lease_ends_with_it(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from agent.decide.operators import operator_holds
-from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
 from agent.domain.record.lease import Lease
@@ -116,15 +115,14 @@ def _of_shared(row: SharedRow) -> dict[str, Any]:
 
 def _lease(lease: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
     measured = measured_words.words(sight.known.guard_figures.get(lease.lease_id), sight.now)
-    return views.lease(lease) | {"course": courses.get(lease.lease_id), "measured": measured}
+    return views.lease(lease) | {"course": courses[lease.lease_id], "measured": measured}
 
 
 async def _courses(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:
-    """Return the prices of each lease with a bid over the last day."""
-    bidding = [lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE]
+    """Return the prices of each lease over the last day."""
     start = now - price_trail.SPAN
-    trails = await price_trail.trails(bidding, reader, start)
-    return {lease.lease_id: course(trails[lease.lease_id], max(start, lease.opened_at), now, now) for lease in bidding}
+    trails = await price_trail.trails(leases, reader, start)
+    return {lease.lease_id: course(trails[lease.lease_id], max(start, lease.opened_at), now, now) for lease in leases}
 
 
 def course(trail: Trail, start: datetime, end: datetime, now: datetime) -> Course:
