@@ -14,10 +14,12 @@ from agent.config import problems
 from agent.config.settings import Config
 from agent.config.workload_tables import card_lists
 from agent.config.workload_tables.card_lists import CardList
+from agent.decide.limits import first_tasks
 from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.market_rules import Survives
 from agent.domain.money import FREE, Usd, UsdPerHour
+from agent.domain.record import budget
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import CheckpointPlace, Fallback, Workload
 from agent.markets import registered_markets
@@ -134,7 +136,15 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
     yield from _number(work, name)
+    yield from _first_tasks(work, name, config)
     yield from _unused(work, name)
+
+
+def _first_tasks(work: Workload, name: str, config: Config) -> Iterator[Finding]:
+    """Find an array whose budget lets few slots begin, because nothing says yet what a task costs."""
+    sentence = first_tasks.stopped_starts(work, config.limits.hard(budget.of_workload(work.name)))
+    if sentence is not None:
+        yield Finding(f"{name}.task_hours", sentence, "lower task_hours or max_price, or name the cards in gpu")
 
 
 def _unused(work: Workload, name: str) -> Iterator[Finding]:

@@ -332,6 +332,19 @@ def test_windows_and_budgets_are_shown_together(somewhere: Path) -> None:
     assert "vast, ondemand (on demand): done on " in text
 
 
+def test_a_budget_that_stops_an_arrays_starts_is_said_by_estimate_and_by_check(somewhere: Path) -> None:
+    array = 'kind = "batch"\nslots = 20\nat_once = 3\ntask_hours = 10\nbudget = { max_total = 10 }\n'
+    (somewhere / "agent.toml").write_text(GOOD + array)
+    sentence = (
+        "until 5 tasks are done, at most 2 of 3 slots are live: without gpu each task sets $4.5000 of the budget's "
+        "$10.0000 (max_total) aside, which is task_hours at max_price; lower task_hours or max_price, or name the "
+        "cards in gpu"
+    )
+    assert sentence in run("train", "--gpu", "RTX 4090", "--hours", "10", "--price", "0.40").replace("\n", " ")
+    checked = CliRunner().invoke(main.app, ["check", "--json"])
+    assert any(f"workloads.train.task_hours: {sentence}" in each for each in json.loads(checked.output)["warnings"])
+
+
 def test_what_stops_a_job_before_its_end_is_said(somewhere: Path) -> None:
     (somewhere / "agent.toml").write_text(GOOD + 'max_running = "5h"\n')
     text = run("train", "--gpu", "RTX 4090", "--hours", "10", "--price", "0.40")

@@ -9,6 +9,7 @@ from agent.config.run_times import run_calendar
 from agent.config.settings import Config
 from agent.decide.estimate.completion import Allowance, Cap, Completion, completion
 from agent.decide.estimate.option import Estimate
+from agent.decide.limits import first_tasks
 from agent.decide.run_times import running_limits
 from agent.domain import money, span_text
 from agent.domain.record import budget
@@ -104,6 +105,9 @@ def sentences(times: Times | None, options: Sequence[tuple[str, Estimate]]) -> I
     for row in shown["budgets"]:
         caps = [f"{key.removesuffix('_dollars')} ${row[key]:,.2f}" for key in _KEYS if row[key] is not None]
         yield f"budget of {row['of']}: {', '.join(caps)}"
+    hard = times.config.limits.hard(budget.of_workload(times.work.name))
+    if (stopped := first_tasks.stopped_starts(times.work, hard)) is not None:
+        yield f"{stopped}; lower task_hours or max_price, or name the cards in gpu"
     for row in shown["ends"]:
         tenure = "bid" if row["tenure"] == "interruptible" else "on demand"
         yield f"  {row['gpu']}, {row['name']} ({tenure}): {_spoken(row)}"
