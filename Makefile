@@ -226,7 +226,7 @@ handbook: setup ## Write the handbook's generated pages again, and build it as a
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
 
 .PHONY: pictures
-pictures: setup ## Take the pictures of README and handbook again, with Chromium: the page of a rehearsal, and a day of bids
+pictures: setup ## Take the pictures of README and handbook again, with Chromium: the page of a rehearsal, a day of bids, and with GPUBID_TRACES a record
 	@$(PYTHON) -m tests.web.pictures
 
 .PHONY: measure

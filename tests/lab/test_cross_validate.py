@@ -22,11 +22,11 @@ SHORT = ["--deadline-hours", "4", "--stride-hours", "60"]
 COMMAND += ["--overhead-hours", "0.2", "--stride-hours", "12"]
 
 
-def write(folder: Path, pool: str, stays: float, *, seed: int, on_demand: float | None = 3.0) -> None:
+def write(folder: Path, pool: str, stays: float, *, seed: int, on_demand: float | None = 3.0, days: int = 6) -> None:
     """Write a pool whose spells last `stays` hours on average, both with and without capacity."""
     lots, is_up = random.Random(seed), True
     available = []
-    for _ in range(6 * 24 * 6):
+    for _ in range(days * 24 * 6):
         is_up ^= lots.random() < 1 / (6 * stays)
         available.append(int(is_up))
     folder.mkdir(exist_ok=True)

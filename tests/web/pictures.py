@@ -1,12 +1,13 @@
-"""`make pictures`: take the pictures of the page and of a day of bids for README and handbook again, with Chromium.
+"""`make pictures`: take the pictures of README and handbook again, with Chromium: the page, and two reports of the lab.
 
-The page is that of a rehearsed world, so the same program gives the same figures. `lab-report.png` needs recorded
-traces and is not taken.
+The page is that of a rehearsed world, so the same program gives the same figures. `lab-report.png` is taken if
+GPUBID_TRACES names a folder with the record `aws-2022`.
 """
 
 import argparse
 import asyncio
 import io
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from tests.web.page import served
 
 IMAGES = Path(__file__).parents[2] / "deploy" / "handbook" / "pages" / "images"
 MISSING = "chromium is not here, so no picture was taken: run `make tools`, then `make pictures` again\n"
+TRACES = os.environ.get("GPUBID_TRACES")
 HOURS = 12.0
 SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "page-light.png": ("light", 1280),
@@ -34,7 +36,8 @@ SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
 """The colour scheme and the width in pixels of each picture of the page."""
 HEIGHT = 900
 DRAWN = "[...document.querySelectorAll('.chart[data-trail]')].every(chart => chart.classList.contains('live'))"
-REPORT = "lab report {} --problem bids --climates price_spike --seeds 405"
+BIDS = "lab report {} --problem bids --climates price_spike --seeds 405"
+RECORD = "lab report {} --problem deadline --traces {} --cross-fit time --spot-price 0.9731 --on-demand-price 3.06"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.web.pictures", description=__doc__)
     parser.add_argument("--to", type=Path, default=IMAGES, help="the folder of the pictures")
     parser.add_argument("--hours", type=float, default=HOURS, help="simulated hours before the page is taken")
-    parser.add_argument("--page-only", action="store_true", help="leave the report of the lab as it is")
+    parser.add_argument("--page-only", action="store_true", help="leave the reports of the lab as they are")
     options = parser.parse_args(arguments)
     if CHROMIUM is None:
         sys.stderr.write(MISSING)
@@ -59,7 +62,9 @@ async def _take(to: Path, hours: float, *, has_report: bool) -> None:
         with tempfile.TemporaryDirectory(prefix="gpubid-pictures-") as folder:
             await _page(browser, to, hours, Path(folder))
             if has_report:
-                await _report(browser, to, Path(folder))
+                await _day_of_bids(browser, to, Path(folder))
+            if has_report and TRACES is not None:
+                await record_report(browser, to, Path(folder), Path(TRACES) / "aws-2022")
         await browser.close()
 
 
@@ -92,19 +97,32 @@ async def _page(browser: Browser, to: Path, hours: float, folder: Path) -> None:
             await window.close()
 
 
-async def _report(browser: Browser, to: Path, folder: Path) -> None:
+async def _day_of_bids(browser: Browser, to: Path, folder: Path) -> None:
     """Run the bench of one day of bids, and take the figure of that day from its report."""
-    html = folder / "report.html"
-    words = REPORT.format(html).split()
-    program = await asyncio.create_subprocess_exec(sys.executable, "-m", "agent", *words)
-    if await program.wait():
-        raise SystemExit(f"gpubid {' '.join(words)} ended with {program.returncode}: lab-bids.png was not taken")
     tab = await browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": HEIGHT})
-    await tab.goto(html.as_uri())
-    picture = await tab.locator("figure", has_text="One day of bidding").screenshot()
+    await tab.goto(await _written(folder / "bids.html", BIDS.format(folder / "bids.html")))
+    _save(await tab.locator("figure", has_text="One day of bidding").screenshot(), to / "lab-bids.png")
+
+
+async def record_report(browser: Browser, to: Path, folder: Path, record: Path) -> None:
+    """Run the bench of one job in one pool of a record, and take its whole report."""
+    tab = await browser.new_page(color_scheme="light", viewport={"width": 1280, "height": HEIGHT})
+    await tab.goto(await _written(folder / "record.html", RECORD.format(folder / "record.html", record)))
+    _save(await tab.screenshot(full_page=True), to / "lab-report.png")
+
+
+async def _written(html: Path, words: str) -> str:
+    """Run the command that writes a report, and return the report's address."""
+    program = await asyncio.create_subprocess_exec(sys.executable, "-m", "agent", *words.split())
+    if await program.wait():
+        raise SystemExit(f"gpubid {words} ended with {program.returncode}: its picture was not taken")
+    return html.as_uri()
+
+
+def _save(picture: bytes, to: Path) -> None:
     # Few colours are in it: with a palette the file has a third of the size.
-    Image.open(io.BytesIO(picture)).quantize(256).save(to / "lab-bids.png", optimize=True)
-    sys.stdout.write(f"{to / 'lab-bids.png'}\n")
+    Image.open(io.BytesIO(picture)).quantize(256).save(to, optimize=True)
+    sys.stdout.write(f"{to}\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from playwright.async_api import async_playwright
 
+from tests.lab.test_cross_validate import write
 from tests.web import pictures
 from tests.web.browser import CHROMIUM
 
@@ -28,3 +30,17 @@ def test_it_takes_the_page_light_dark_and_on_a_phone(tmp_path: Path) -> None:
         with Image.open(tmp_path / name) as picture:
             assert picture.size == (width, pictures.HEIGHT)
             assert picture.getpixel((2, pictures.HEIGHT - 2)) == GROUNDS[scheme], name
+
+
+@pytest.mark.long(12)
+@pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+async def test_it_takes_the_report_of_a_record(tmp_path: Path) -> None:
+    # The hazards of a window are fitted on the other days, so there are many.
+    write(tmp_path / "aws-2022", "zone-1a", 3.0, seed=1, days=15)
+    async with async_playwright() as tools:
+        browser = await tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        await pictures.record_report(browser, tmp_path, tmp_path, tmp_path / "aws-2022")
+        await browser.close()
+    with Image.open(tmp_path / "lab-report.png") as picture:
+        assert picture.width == 1280
+        assert picture.height > 2 * pictures.HEIGHT, "the table, the costs, one run and how long capacity lasts"
