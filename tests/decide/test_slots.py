@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases, slots
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import cooldowns
 from agent.decide.strategy import Proposal, SlotView
@@ -130,7 +130,7 @@ def test_quotes_are_floors_of_the_same_slice_since_the_loss() -> None:
 def released(*leases: Lease, **changes: Any) -> list[tuple[str, str]]:
     """Return (lease id, code) of the releases that are due."""
     fleet: Fleet = builders.fleet(leases=leases, **changes)
-    due: list[Release] = list(slots.releases(fleet))
+    due: list[Release] = list(slot_releases.releases(fleet))
     return [(order.lease.lease_id, order.reason.code) for order in due]
 
 
@@ -326,21 +326,21 @@ def test_a_disk_that_a_person_keeps_is_not_released_because_it_cannot_start(kept
 def test_a_start_is_overdue_after_several_times_its_pull() -> None:
     work = builders.workload(image_gb=50.0)
     fleet = builders.fleet(workloads=(work,))
-    pull = timedelta(hours=(50 * 8000 / slots.SLOW_MBPS + 30) / 3600)
-    spare = slots.LOADING_SPARE + slots.LOADING_FACTOR * pull
+    pull = timedelta(hours=(50 * 8000 / slot_releases.SLOW_MBPS + 30) / 3600)
+    spare = slot_releases.LOADING_SPARE + slot_releases.LOADING_FACTOR * pull
     starting: dict[str, Any] = {"state": LeaseState.STARTING, "has_run": False}
-    assert not slots.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), work)
+    assert not slot_releases.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), work)
     late = builders.lease(**starting, state_since=NOW - spare - timedelta(seconds=1))
-    assert slots.is_overdue(fleet, late, work)
+    assert slot_releases.is_overdue(fleet, late, work)
     # A rent whose answer was lost while nobody looked for hours: what its instance did is in no listing yet.
     unseen = msgspec.structs.replace(late, opened_at=late.state_since, accrued_until=late.state_since)
-    assert not slots.is_overdue(fleet, unseen, work)
+    assert not slot_releases.is_overdue(fleet, unseen, work)
 
 
 def test_an_overdue_start_says_how_long_it_has_loaded() -> None:
     begun = NOW - timedelta(hours=3, minutes=20)
     held = builders.lease(state=LeaseState.STARTING, has_run=False, state_since=begun, loading_since=begun)
-    (made,) = slots.releases(builders.fleet(leases=(held,)))
+    (made,) = slot_releases.releases(builders.fleet(leases=(held,)))
     assert made.reason.sentence == "it has loaded for 3 h 20 min, silent times not counted, which is too long"
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from agent.decide import plan, slots
+from agent.decide import plan, slot_releases
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, View
 from agent.domain.market.instance import InstanceState
@@ -85,5 +85,5 @@ def test_a_lost_move_that_is_listed_as_running_is_not_given_up(listed: InstanceS
     old = builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True)
     new = builders.lease(2, state=LeaseState.PAUSED, has_run=False, opened_at=builders.ago(hours=1))
     markets = {"vast": builders.view(instances=(builders.instance(2, state=listed),))}
-    ended = {each.lease.lease_id for each in slots.releases(builders.fleet(markets=markets, leases=(old, new)))}
+    ended = {each.lease.lease_id for each in slot_releases.releases(builders.fleet(markets=markets, leases=(old, new)))}
     assert ended == (set() if listed is InstanceState.RUNNING else {"vast-2"})

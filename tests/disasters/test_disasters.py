@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import structlog
 
-from agent.decide import slots
+from agent.decide import slot_releases, slots
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
@@ -233,7 +233,7 @@ def _broken_where_what_runs_is_released_as(
     story: Story, code: str, after: dt.timedelta = dt.timedelta(hours=2)
 ) -> Broken | None:
     """Play it where all that runs so long after the program's start is released for a reason that is not true."""
-    releases = slots.releases
+    releases = slot_releases.releases
 
     def moved(fleet: Fleet) -> Iterator[Release]:
         yield from releases(fleet)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.limits import hard_caps, limits, open_bids, unsafe_writes
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
@@ -56,7 +56,7 @@ def awaited(fleet: Fleet, due: Iterable[Pause | Release | Hold]) -> set[Slot]:
 
 
 def _why_kept(order: Pause | Release, fleet: Fleet) -> limits.Strike | None:
-    if is_of_person(order) or is_of_cap(order) or order.reason.code == slots.RELEASE_AGAIN:
+    if is_of_person(order) or is_of_cap(order) or order.reason.code == slot_releases.RELEASE_AGAIN:
         return None
     return unsafe_writes.of_unrented(order, fleet)
 
@@ -72,7 +72,7 @@ def _endings(
     caps: limits.Limits,
     lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
 ) -> Iterator[Pause | Release]:
-    yield from slots.releases(fleet)
+    yield from slot_releases.releases(fleet)
     yield from lost_for_good.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from run_time_verdict.endings(fleet)
@@ -132,4 +132,4 @@ def is_of_cap(order: Pause | Release) -> bool:
 
 def _code(order: Pause | Release) -> str:
     """Return the code of an order's reason; a repeated release has the reason of the first."""
-    return order.lease.end_reason if order.reason.code == slots.RELEASE_AGAIN else order.reason.code
+    return order.lease.end_reason if order.reason.code == slot_releases.RELEASE_AGAIN else order.reason.code

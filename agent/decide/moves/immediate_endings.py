@@ -1,6 +1,6 @@
 """Endings that the ledger alone decides: after a kill, by a person's order, over a hard cap."""
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.limits import hard_caps, limits
 from agent.decide.moves import due_endings
 from agent.decide.moves.auctions import lower_limit
@@ -16,7 +16,7 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
     found: dict[str, Pause | Release] = {}
     holds = hold.in_force(fleet.holds, fleet.now)
     unfinished = tuple(
-        Release(lease, Reason(slots.RELEASE_AGAIN, "the market has not confirmed the release"))
+        Release(lease, Reason(slot_releases.RELEASE_AGAIN, "the market has not confirmed the release"))
         for lease in fleet.leases
         if lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
     )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from agent.decide import plan, slots
+from agent.decide import plan, slot_releases
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.limits.limits import Limits
@@ -314,7 +314,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
     instance_id = shadow.paper.rent(decision, work, fleet)
     if instance_id is None:
         shadow.book.mark(
-            Cooldown(CooldownKind.OFFER, decision.offer.key, fleet.now + slots.LOADING_SPARE, "bid_too_low")
+            Cooldown(CooldownKind.OFFER, decision.offer.key, fleet.now + slot_releases.LOADING_SPARE, "bid_too_low")
         )
         return False
     intent = Intent(

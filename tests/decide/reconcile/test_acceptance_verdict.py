@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.reconcile import orphans, reconcile, workload_end
@@ -99,7 +99,7 @@ def test_a_host_that_is_not_what_was_rented_is_a_failed_start(report: Acceptance
     assert change.after.end_reason == f"not_as_rented: {why}"
     assert change.cooldown is not None
     assert change.cooldown.key == str(HELD.host)
-    (release,) = slots.releases(fleet(report, change.after, wanted))
+    (release,) = slot_releases.releases(fleet(report, change.after, wanted))
     assert release.reason.code in cooldowns_after_writes.FAILED_STARTS
     assert why in release.reason.sentence
     assert told(fleet(report, wanted=wanted)) == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.losses import failed_start
 from agent.decide.reconcile.pass_memory import Memory
@@ -49,4 +49,4 @@ def test_the_new_lease_of_a_move_is_not_lost_while_its_state_is_unclear(
     rows = [second_price.row(1, state=InstanceState.PAUSED), second_price.row(2, state=state, may_bill_gpu=True)]
     world = second_price.fleet(leases=(old, new), rows=rows)
     assert new.state is LeaseState.PAUSED
-    assert [each.lease.instance_id for each in slots.releases(world)] == [new.instance_id] * is_released
+    assert [each.lease.instance_id for each in slot_releases.releases(world)] == [new.instance_id] * is_released

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.reconcile import workload_end
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
@@ -62,7 +62,7 @@ def marks(of: Fleet) -> dict[str, str]:
 
 
 def released(of: Fleet) -> list[tuple[str, str]]:
-    return [(each.lease.lease_id, each.reason.code) for each in slots.releases(of)]
+    return [(each.lease.lease_id, each.reason.code) for each in slot_releases.releases(of)]
 
 
 def recorded(of: Fleet) -> Fleet:

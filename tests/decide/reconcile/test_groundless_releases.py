@@ -11,7 +11,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.groundless_releases import OF_NO_USE
 from agent.decide.reconcile.pass_memory import Memory
-from agent.decide.slots import RELEASE_AGAIN, releases
+from agent.decide.slot_releases import RELEASE_AGAIN, releases
 from agent.domain.market.instance import InstanceState
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word

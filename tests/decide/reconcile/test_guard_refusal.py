@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.facts import LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.reconcile import reconcile, workload_end
@@ -57,7 +57,7 @@ def test_it_fails_without_blame_and_another_host_is_tried(held: Lease) -> None:
     assert (change.kind, change.after.has_failed) == (EventKind.LEASE_NOT_READY, True)
     assert change.after.end_reason == f"guard_refused: {WHY}"
     assert change.cooldown is None
-    (release,) = slots.releases(fleet(change.after))
+    (release,) = slot_releases.releases(fleet(change.after))
     assert isinstance(release, Release)
     assert release.reason.code == guard_refusal.GUARD_REFUSED
     assert release.reason.code not in cooldowns_after_writes.FAILED_STARTS

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import loading_time
 from agent.decide.reconcile.pass_memory import Memory
@@ -43,7 +43,7 @@ def overdue(looks: Iterable[Look], held: Lease = FRESH, poll: timedelta = POLL) 
         memory = result.memory
         held = next((fact.after for fact in result.facts if isinstance(fact, LeaseChanged)), held)
         loaded += row is LOADS
-        if slots.is_overdue(world((held,), *rows, at=at, work=WORK), held, WORK):
+        if slot_releases.is_overdue(world((held,), *rows, at=at, work=WORK), held, WORK):
             return at, loaded
     return None
 

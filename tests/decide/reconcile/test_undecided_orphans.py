@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slots
+from agent.decide import slot_releases, slots
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import orphans, outcomes, reconcile, waiting_verdict
@@ -151,7 +151,7 @@ def test_an_orphan_that_differs_from_its_order_keeps_the_difference_while_it_wai
     assert isinstance(change, LeaseChanged)
     why = "mismatch: it is on host h7 instead of h8"
     assert (change.after.is_held, change.after.end_reason) == (False, why)
-    (release,) = slots.releases(builders.fleet(leases=(change.after,), markets={"vast": look}))
+    (release,) = slot_releases.releases(builders.fleet(leases=(change.after,), markets={"vast": look}))
     assert release.reason.code == "mismatch"
     ended = outcomes.written(Release(waits, Reason("ordered", "by hand")), builders.NOW, Checkpoint()).lease
     assert ended.end_reason == why
