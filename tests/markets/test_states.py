@@ -136,12 +136,13 @@ def test_a_state_that_no_load_contradicts_is_the_state(state: InstanceState, loo
     assert loaded(*[(state if said == "ours" else said, load) for said, load in looks]).state is state
 
 
-def shown(*looked: tuple[str, str, str]) -> InstanceState:
-    """Return the state of an instance after looks at its words."""
+def shown(*looked: tuple[str, str, str], seconds: float = 0.0) -> InstanceState:
+    """Return the state of an instance after looks at its words, so many seconds apart."""
     seen = states.Looks()
-    for actual, current, intended in looked:
+    for number, (actual, current, intended) in enumerate(looked):
         row = parse.InstanceRow(id=5, actual_status=actual, cur_state=current, intended_status=intended)
-        state = seen.settled(parse.instance(row), parse.words(row), 0.0).state
+        seen.keep({"5"})
+        state = seen.settled(parse.instance(row), parse.words(row), number * seconds).state
     return state
 
 
@@ -154,6 +155,25 @@ def test_one_word_does_not_deny_that_an_instance_is_stopped(words: tuple[str, st
     assert shown(STOPPED, words, words) is InstanceState.PAUSED
     assert shown(words) is InstanceState.UNKNOWN, "nobody saw it stopped"
     assert shown(STOPPED, ("running", "running", "running"), words) is InstanceState.UNKNOWN, "it ran since"
+
+
+RUNNING = ("running", "running", "running")
+
+
+@pytest.mark.parametrize(
+    "words", [("running", "stopped", "stopped"), ("?", "stopped", "stopped"), ("exited", "?", "stopped")]
+)
+def test_an_instance_is_stopped_once_two_words_have_said_so_for_two_minutes(words: tuple[str, str, str]) -> None:
+    """An outbid whose first look had one wrong word counted the GPU for as long as the word was wrong."""
+    assert shown(RUNNING, words, words, seconds=60.0) is InstanceState.UNKNOWN
+    assert shown(RUNNING, words, words, words, seconds=60.0) is InstanceState.PAUSED
+    assert shown(RUNNING, words, words, RUNNING, words, seconds=60.0) is InstanceState.UNKNOWN, "it ran since"
+
+
+def test_a_container_that_ended_is_not_stopped_by_one_word() -> None:
+    """Its GPUs count, whatever the market is said to intend."""
+    words = ("exited", "running", "stopped")
+    assert shown(RUNNING, *[words] * 9, seconds=60.0) is InstanceState.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ Invariants:
 3. If the contract holds its GPUs and its container's state is not known, they count as charged.
 4. GPUs that work contradict the word that their container, which ran, has ended or loads: its state is then unknown.
 5. An instance that was stopped stays stopped while one word alone denies it. A start changes what the market intends.
+   One that was not seen stopped is stopped once the market has intended that for two minutes and no word for the
+   contract says that it runs.
 """
 
 import re
@@ -21,6 +23,8 @@ PATIENCE_SECONDS = 900.0
 may stop measuring."""
 LEAST_LOAD = 5.0
 """The load of GPUs at work, in per cent. Assumed."""
+STOP_SECONDS = 120.0
+"""How long all looks must show that the market stopped an instance, before one word that denies it is not believed."""
 _DOUBTED = frozenset({InstanceState.EXITED, InstanceState.LOADING, InstanceState.PENDING})
 
 _BOOTING = frozenset({"", "created", "loading"})
@@ -83,6 +87,11 @@ def is_nearly_stopped(actual: str, current: str, intended: str) -> bool:
     return intended == "stopped" and (current == "stopped" or actual in _ENDED)
 
 
+def is_given_up(actual: str, current: str, intended: str) -> bool:
+    """Return whether the words are those of a stopped instance but for one that does not say that GPUs are held."""
+    return is_nearly_stopped(actual, current, intended) and current != "running"
+
+
 @lru_cache(maxsize=1024)
 def state(actual: str, current: str, intended: str, message: str) -> InstanceState:
     """Return the state; empty text means a null field.
@@ -110,26 +119,33 @@ class Looks:
 
     def settled(self, found: Instance, words: tuple[str, str, str], now: float) -> Instance:
         """Return an instance with these words in a state that no past look contradicts; `now` is monotonic seconds."""
-        return self._loads.settled(self._stops.settled(found, words), now)
+        return self._loads.settled(self._stops.settled(found, words, now), now)
 
 
 class Stops:
-    """The instances that were stopped when last clearly seen."""
+    """The instances that were stopped when last clearly seen, and since when others seem to be stopped."""
 
     def __init__(self) -> None:
         self._stopped: set[str] = set()
+        self._given_up_since: dict[str, float] = {}
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget the instances that do not exist any more."""
         self._stopped.intersection_update(ids)
+        self._given_up_since = {key: since for key, since in self._given_up_since.items() if key in ids}
 
-    def settled(self, found: Instance, words: tuple[str, str, str]) -> Instance:
-        """Return an instance as stopped if it was, and one word alone denies it."""
+    def settled(self, found: Instance, words: tuple[str, str, str], now: float) -> Instance:
+        """Return an instance as stopped if it was, or has seemed so for long, and one word alone denies it."""
+        key, is_unclear = found.instance_id, found.state is InstanceState.UNKNOWN
+        if not is_unclear or not is_given_up(*words):
+            self._given_up_since.pop(key, None)
+        elif now - self._given_up_since.setdefault(key, now) >= STOP_SECONDS:
+            self._stopped.add(key)
         if found.state is InstanceState.PAUSED:
-            self._stopped.add(found.instance_id)
-        elif found.state is not InstanceState.UNKNOWN:
-            self._stopped.discard(found.instance_id)
-        elif found.instance_id in self._stopped and is_nearly_stopped(*words):
+            self._stopped.add(key)
+        elif not is_unclear:
+            self._stopped.discard(key)
+        elif key in self._stopped and is_nearly_stopped(*words):
             return msgspec.structs.replace(found, state=InstanceState.PAUSED, may_bill_gpu=False)
         return found
 
