@@ -176,7 +176,9 @@ def _refused(fleet: Fleet, lease: Lease, in_force: InForce) -> frozenset[str]:
     tallies = in_force.tallies_of(Counted.UNTAKEN, lease.lease_id)
     # A refusal from before the lease's last change of state says nothing about the present state.
     current = (each for each in tallies if each.since >= lease.state_since)
-    return frozenset(each.where for each in current if cooldowns.has_no_way(each, fleet.now))
+    refused = frozenset(each.where for each in current if cooldowns.has_no_way(each, fleet.now))
+    # An instance in an unclear state may run again already: a higher bid would win nothing more.
+    return refused | {cooldowns.RAISE} if fleet.is_listed_unclear(lease) else refused
 
 
 def _hold(place: Slot, code: str, sentence: str) -> Proposal:

@@ -11,6 +11,7 @@ from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import cooldowns
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind
@@ -73,6 +74,20 @@ def test_a_release_the_market_has_not_confirmed_holds_the_slot() -> None:
 
 def test_a_missing_lease_counts_as_running_and_is_not_replaced() -> None:
     assert held_back(look(leases=(builders.lease(state=LeaseState.MISSING),))) == "missing"
+
+
+@pytest.mark.parametrize(
+    ("state", "may_raise"),
+    [(InstanceState.PAUSED, True), (InstanceState.UNKNOWN, False), (InstanceState.FAILED, False)],
+)
+def test_no_bid_is_raised_for_an_instance_in_an_unclear_state(state: InstanceState, *, may_raise: bool) -> None:
+    """One wrong word after a raise had the bid of a running instance raised again."""
+    stopped = builders.lease(state=LeaseState.PAUSED, bills=Bills.DISK)
+    row = builders.instance(state=state)
+    seen = look(leases=(stopped,), markets={"vast": builders.view(instances=(row,))})
+    assert isinstance(seen, SlotView)
+    assert seen.down is not None
+    assert (cooldowns.RAISE not in seen.down.refused) is may_raise
 
 
 def test_an_ended_container_is_paused() -> None:
