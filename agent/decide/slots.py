@@ -10,7 +10,7 @@ from agent.decide.reconcile import doubt, orphans, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_switch
 from agent.decide.reconcile.probes import liveness
 from agent.decide.reconcile.workload_end import COOL_OFF
-from agent.decide.run_times import run_time_verdict
+from agent.decide.run_times import run_time_verdict, run_windows
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
@@ -87,7 +87,8 @@ def _taken(fleet: Fleet, place: Slot, pair: Sequence[Lease], in_force: InForce) 
         why_kept = checkpoint_proofs.why_not(fleet, lease)
         down = Down(lease.state_since, _quotes(fleet, lease), why_kept, _refused(fleet, lease, in_force))
     may_move = down is not None or lease.tenure is Tenure.ON_DEMAND
-    return SlotView(place, lease, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+    runs = _runs(place, in_force) if may_move or _has_choice(fleet) else 0
+    return SlotView(place, lease, arriving, down, runs, hours_left=run_windows.hours_left(fleet, place))
 
 
 def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:

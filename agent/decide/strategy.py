@@ -1,5 +1,6 @@
 """The view of a strategy, and its proposals."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,6 +118,8 @@ class SlotView:
     """When a slot without a lease was last left, or first asked for."""
     left: str = ""
     """The market on which its last lease ended, empty if it never ran."""
+    hours_left: float = math.inf
+    """Hours until its lease is released because a window closes; inf if that is not known or never."""
 
     @property
     def is_start_refused(self) -> bool:

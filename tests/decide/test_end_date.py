@@ -37,6 +37,13 @@ def test_it_is_left_in_time_and_only_while_it_runs(ends_at: object, state: Lease
         assert made.candidate is not None
 
 
+@pytest.mark.parametrize(("hours", "is_moved"), [(1.0, True), (0.9, False)])
+def test_a_host_that_leaves_after_the_window_closes_is_not_left_before(hours: float, *, is_moved: bool) -> None:
+    slot = SlotView(PLACE, builders.lease(ends_at=SOON), hours_left=hours)
+    made = recovery.leave_ending_host(slot, WORK, builders.candidate(builders.offer(2)), NOW)
+    assert (made is not None) is is_moved
+
+
 def test_a_move_on_its_way_is_not_begun_again() -> None:
     slot = SlotView(PLACE, builders.lease(ends_at=SOON), builders.lease(2, state=LeaseState.STARTING))
     assert recovery.leave_ending_host(slot, WORK, builders.candidate(builders.offer(2)), NOW) is None

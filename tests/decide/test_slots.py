@@ -1,5 +1,6 @@
 """A slot's needs before any strategy is asked, and the releases that no strategy can prevent."""
 
+import math
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.decision import Reason, Rebid, Release, Resume
+from agent.domain.work.run_times.run_window import Outside, WindowNow, WindowRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 from tests.support.expiring import in_force
@@ -88,6 +90,27 @@ def test_no_bid_is_raised_for_an_instance_in_an_unclear_state(state: InstanceSta
     assert isinstance(seen, SlotView)
     assert seen.down is not None
     assert (cooldowns.RAISE not in seen.down.refused) is may_raise
+
+
+@pytest.mark.parametrize(
+    ("outside", "changes", "hours"),
+    [
+        (Outside.RELEASE, {}, 0.5),
+        (Outside.PAUSE, {}, math.inf),
+        (Outside.RELEASE, {"windows": {}}, math.inf),
+        (Outside.RELEASE, {"windows": {"train": WindowNow(is_open=True, until=None)}}, math.inf),
+    ],
+    ids=["released", "paused", "not computed", "open for ever"],
+)
+def test_a_slot_has_the_hours_until_its_window_releases_it(
+    outside: Outside, changes: dict[str, Any], hours: float
+) -> None:
+    work = builders.workload(windows=(WindowRule("0 8 * * *", timedelta(hours=9)),), outside=outside)
+    window = WindowNow(is_open=True, until=NOW + timedelta(minutes=30))
+    given = {"workloads": (work,), "leases": (builders.lease(),), "windows": {"train": window}, **changes}
+    seen = look(**given)
+    assert isinstance(seen, SlotView)
+    assert seen.hours_left == hours
 
 
 def test_an_ended_container_is_paused() -> None:

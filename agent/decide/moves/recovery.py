@@ -10,15 +10,14 @@ Invariants:
 2. A move first cancels whatever could start the old lease again.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from agent.decide.moves.way_cost import Way, over_span
 from agent.decide.pricing import bidding, cooldowns, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
-from agent.decide.pricing.worth import net_value
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
@@ -34,8 +33,8 @@ from agent.domain.work.only_copy import is_carried, may_leave, may_leave_at_a_pr
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
-"""The horizon of the comparison. A longer one favours moves. Recorded instances that came back did so within 93
-minutes."""
+"""The horizon of the comparison, unless the slot's window closes before. A longer one favours moves. Recorded instances
+that came back did so within 93 minutes."""
 
 MOST_RUNS = 24
 """The most leases of a slot in a day, not counting hosts that are gone for good: more would be ping-pong, and each pays
@@ -55,7 +54,6 @@ NEVER_STARTED_RESUME = timedelta(minutes=90)
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
 """Rate in that window for instances outbid before they ran: 60.5 % came back (same record): -ln(.395) / 1.5 h. No
 longer wait was recorded, and a person may have stopped it for good: afterwards the late rate counts."""
-TROUBLE_HOURS = net_value.TROUBLE_HOURS
 RAISE_SUCCESS = 0.8
 """Chance that a bid above the known price gets the GPU back. Assumed; one queued instance did not start at +26 %."""
 FALLBACK_MBPS = 200.0
@@ -95,6 +93,8 @@ class RecoveryParams:
     """The law of rivals' bids, by which a higher bid is lost less often."""
     starts_by_itself: bool = True
     """Whether the lease's market may start it again without a call."""
+    horizon: float = HORIZON_HOURS
+    """The hours over which the ways are compared."""
 
 
 def recover(
@@ -119,14 +119,13 @@ def recover(
     if raised is not None and raised >= slot.down.since and now - raised < RAISE_PATIENCE:
         why = f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
         return _hold(slot, "raised", why)
+    numbers = replace(numbers, horizon=min(numbers.horizon, slot.hours_left))
     ways = [_stay(slot, lease, work, numbers, now)]
     ways += _raise(slot, lease, work, market_loss_rate, numbers)
     for best in elsewhere:
         ways += _move(slot, lease, work, best, numbers)
     ways += _let_go(slot, lease, work, numbers)
-    return _cheapest(
-        ways, numbers.least_gain, only_copy.why_kept(lease, work, slot.down.unverified) if numbers.may_move else ""
-    )
+    return _cheapest(ways, numbers, only_copy.why_kept(lease, work, slot.down.unverified) if numbers.may_move else "")
 
 
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
@@ -143,14 +142,14 @@ def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     return _hold(slot, "cool_off", sentence)
 
 
-def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, of_its_disk: str) -> Proposal:
+def _cheapest(ways: Sequence[tuple[Option, Proposal]], numbers: RecoveryParams, of_its_disk: str) -> Proposal:
     rest, cheapest = ways[0], min(ways, key=lambda way: way[0].dollars)
     gain = rest[0].dollars - cheapest[0].dollars
-    chosen = cheapest if gain > least_gain * rest[0].dollars else rest
+    chosen = cheapest if gain > numbers.least_gain * rest[0].dollars else rest
     options = tuple(option for option, _ in ways)
     others = ", ".join(f"{option.name} ${option.dollars:.3f}" for option, _ in ways if option is not chosen[0])
     proposal = chosen[1]
-    sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {HORIZON_HOURS:g} h"
+    sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {round(numbers.horizon, 2):g} h"
     sentence += f" against {others}" if others else ""
     sentence += of_its_disk
     return Proposal(
@@ -167,21 +166,24 @@ def _stay(
     slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams, now: datetime
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
-    idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest, numbers.most_speed)
+    idle, own = (
+        _idle_hours(lease, now - lease.state_since, numbers.horizon),
+        speed(lease.dlperf, numbers.fastest, numbers.most_speed),
+    )
     if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
         # Its bid wins the next auction. A new bid elsewhere would wait for that auction too.
         idle = useful_hour.CONTAINER_SECONDS / 3600
     # Where the market starts nothing by itself, waiting means a resume at the same price.
     if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _needs_start(lease, numbers):
         if slot.is_start_refused:
-            option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, HORIZON_HOURS), work, numbers)
+            option = _priced(Way("wait", lease.gpu_rate, lease.disk_rate, own, numbers.horizon), work, numbers)
             return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
         has_lost = lease.interrupted_by in OF_THE_MARKET or (lease.bid_limit is not None and not lease.has_run)
         start = idle if has_lost else useful_hour.CONTAINER_SECONDS / 3600
-        option = _over_horizon(_Way("resume", lease.gpu_rate, lease.disk_rate, own, start), work, numbers)
+        option = _priced(Way("resume", lease.gpu_rate, lease.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=lease)
-    option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, idle), work, numbers)
+    option = _priced(Way("wait", lease.gpu_rate, lease.disk_rate, own, idle), work, numbers)
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {lease.bid} ({idle:.2f} h expected)")
 
 
@@ -198,31 +200,31 @@ def _let_go(slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParam
     is_lost = lease.state is LeaseState.PAUSED and lease.interrupted_by in OF_THE_MARKET
     if not numbers.may_move or not is_lost or not may_leave_at_a_price(lease, work):
         return []
-    worth, lost = numbers.worth.dollars * HORIZON_HOURS, _lost_work_dollars(lease, work)
+    worth, lost = numbers.worth.dollars * numbers.horizon, _lost_work_dollars(lease, work)
     terms = (Term("lost work", lost, "$"), Term("worth of the other hours", worth, "$"))
     option = Option("let_go", worth + lost, terms)
     reason = Reason("not_needed", f"release host {lease.host_id}: its disk bills {lease.disk_rate} and is not needed")
     return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=lease))]
 
 
-def _idle_hours(lease: Lease, down_for: timedelta) -> float:
+def _idle_hours(lease: Lease, down_for: timedelta, horizon: float = HORIZON_HOURS) -> float:
     """Return the expected hours of the horizon that a paused lease waits until the market gives it back."""
     if lease.interrupted_by in NO_RETURN:
-        return HORIZON_HOURS
+        return horizon
     window, rate = EARLY_RESUME, EARLY_RESUME_PER_HOUR
     if not lease.has_run:
         window, rate = NEVER_STARTED_RESUME, NEVER_STARTED_RESUME_PER_HOUR
-    early = max((window - down_for) / _HOUR, 0.0)
+    early = min(max((window - down_for) / _HOUR, 0.0), horizon)
     waited, resumed = useful_hour.stay(rate, early) if early else (0.0, 0.0)
-    return waited + (1 - resumed) * useful_hour.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
+    return waited + (1 - resumed) * useful_hour.stay(LATE_RESUME_PER_HOUR, horizon - early)[0]
 
 
-def _raised_hours(lease: Lease, work: Workload) -> float:
+def _raised_hours(lease: Lease, work: Workload, horizon: float) -> float:
     """Return the expected hours of the horizon that a lease whose bid was just raised is idle.
 
     A failed raise is given up after `RAISE_PATIENCE`; then the workload moves if its disk may be left.
     """
-    failed = HORIZON_HOURS
+    failed = horizon
     if may_leave_at_a_price(lease, work):
         failed = RAISE_PATIENCE / _HOUR + useful_hour.loading_hours(work.image_gb, FALLBACK_MBPS)
     return useful_hour.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * failed
@@ -261,8 +263,8 @@ def _raised_to(
     floor = lease.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
     own = speed(lease.dlperf, numbers.fastest, numbers.most_speed)
-    way = _Way("raise", bid, lease.disk_rate, own, _raised_hours(lease, work), hazard)
-    option = _over_horizon(way, work, numbers)
+    way = Way("raise", bid, lease.disk_rate, own, _raised_hours(lease, work, numbers.horizon), hazard)
+    option = _priced(way, work, numbers)
     reason = Reason("raise_bid", f"raise the bid from {lease.gpu_rate} to {bid} to beat {beat}")
     return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=lease, bid=bid)
 
@@ -273,7 +275,7 @@ def _move(
     if not numbers.may_move or not may_leave_at_a_price(lease, work) or not _has_moves_left(slot, lease, best):
         return []
     reckoning = best.reckoning
-    way = _Way(
+    way = Way(
         "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
@@ -283,7 +285,7 @@ def _move(
         moved=reckoning.traffic_dollars,
         lost_work=_lost_work_dollars(lease, work),
     )
-    option = _over_horizon(way, work, numbers)
+    option = _priced(way, work, numbers)
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
     return [(option, move_to(slot, best, Reason("move", sentence)))]
 
@@ -327,6 +329,8 @@ def leave_ending_host(slot: SlotView, work: Workload, best: Candidate | None, no
     lease = slot.lease
     if lease is None or lease.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(lease, now):
         return None
+    if lease.ends_at is not None and (lease.ends_at - now) / _HOUR >= slot.hours_left:
+        return None
     when = f"host {lease.host_id} leaves the market at {lease.ends_at:%Y-%m-%d %H:%M} UTC"
     if not may_leave(lease, work):
         return _hold(slot, "ends_soon", f"{when} with the only checkpoint on its disk: copy it, or set may_lose_disk")
@@ -348,52 +352,8 @@ def _lost_work_dollars(lease: Lease, work: Workload) -> float:
     return max((lease.state_since - (taken or lease.opened_at)) / _HOUR, 0.0) * lease.gpu_rate.dollars
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """One way on after a loss, before it is priced over the horizon."""
-
-    name: str
-    rate: UsdPerHour
-    disk_rate: UsdPerHour
-    speed: float
-    """Its DLPerf over that of the workload's fastest named card, or else of the lost lease; at most 1."""
-    start_hours: float
-    hazard: float = 0.0
-    moved: float = 0.0
-    """Dollars paid for the data that the new host downloads."""
-    lost_work: float = 0.0
-    """Dollars for repeating the lost work."""
-
-
-def _over_horizon(way: _Way, work: Workload, numbers: RecoveryParams) -> Option:
-    """Return one way priced over the horizon.
-
-    After the start the work runs. Each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint
-    interval. Useful hours count by `speed`: an hour on a slower card is worth less, and no hour is worth more than the
-    operator's price.
-    """
-    left = max(HORIZON_HOURS - way.start_hours, 0.0)
-    losses = way.hazard * left / (1.0 + way.hazard * TROUBLE_HOURS)
-    running = left - losses * TROUBLE_HOURS
-    restore = (losses + 1.0) * work.checkpoint.restore.total_seconds() / 3600 if running > 0 else 0.0
-    lost = losses * work.checkpoint.interval.total_seconds() / 7200
-    useful = max(running - restore - lost, 0.0) * way.speed
-    worth = numbers.worth.dollars * (HORIZON_HOURS - useful)
-    dollars = way.rate.dollars * running + way.disk_rate.dollars * HORIZON_HOURS + way.moved + way.lost_work + worth
-    terms = (
-        Term("price", way.rate.dollars, "$/h"),
-        Term("gpu", way.rate.dollars * running, "$"),
-        Term("disk", way.disk_rate.dollars * HORIZON_HOURS, "$"),
-        Term("data to move", way.moved, "$"),
-        Term("lost work", way.lost_work, "$"),
-        Term("useful", useful, "h"),
-        Term("worth of the other hours", worth, "$"),
-        Term("speed", way.speed, ""),
-        Term("interruptions", losses, ""),
-    )
-    # A wait has no such term, since nothing after it is priced.
-    holds = (Term("chance to hold it", math.exp(-way.hazard * left), ""),) if way.hazard else ()
-    return Option(way.name, dollars, terms + holds)
+def _priced(way: Way, work: Workload, numbers: RecoveryParams) -> Option:
+    return over_span(way, work, numbers.worth, numbers.horizon)
 
 
 def _hold(slot: SlotView, code: str, sentence: str) -> Proposal:

@@ -57,6 +57,8 @@ def move_to_cheaper(
     if lease is None or best is None or not only_copy.may_leave(lease, work) or not _may_better(slot, lease, best):
         return None
     there = best.reckoning.by(work.checkpoint)
+    # What the new lease does not do before its window closes saves nothing.
+    horizon_hours = min(horizon_hours, slot.hours_left)
     hours = min(useful_hour.stay(there.hazard, horizon_hours)[0], _task_hours_left(lease, work))
     if hours <= 0.0:
         return None

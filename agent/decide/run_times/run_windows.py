@@ -6,7 +6,9 @@ Invariants:
 3. A disk that may hold the only copy of work is paused, not released (rule 11).
 """
 
+import math
 from collections.abc import Iterator
+from datetime import timedelta
 
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
@@ -54,6 +56,17 @@ def closed(fleet: Fleet, work: Workload) -> WindowNow | None:
     """Return the wait of a workload that is outside of its windows, or None."""
     window = fleet.windows.get(work.name) if work.windows else None
     return window if window is not None and not window.is_open else None
+
+
+def hours_left(fleet: Fleet, place: Slot) -> float:
+    """Return the hours until the window of a slot closes and its lease is released; inf if that never comes."""
+    work = fleet.workload(place.workload)
+    if work is None or not work.windows or work.outside is not Outside.RELEASE or fleet.is_clock_doubted:
+        return math.inf
+    window = fleet.windows.get(work.name)
+    if window is None or not window.is_open or window.until is None:
+        return math.inf
+    return max((window.until - fleet.now) / timedelta(hours=1), 0.0)
 
 
 def waits(window: WindowNow) -> str:

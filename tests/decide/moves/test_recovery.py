@@ -1,5 +1,6 @@
 """After an interruption: wait, raise, start again or move, by the cost of each."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -90,6 +91,16 @@ def test_while_an_order_that_was_refused_rests_another_way_is_taken(order: str, 
     assert (made.candidate, order in names(made)) == (None, True)
     made = recovery.recover(SlotView(PLACE, held, None, rests), work, [best], 0.15, NUMBERS, NOW)
     assert (made.candidate, order in names(made)) == (best, False)
+
+
+@pytest.mark.parametrize(("hours", "is_moved"), [(math.inf, True), (2.5, True), (0.2, False), (0.0, False)])
+def test_a_move_must_pay_before_the_window_of_the_slot_closes(hours: float, *, is_moved: bool) -> None:
+    """One was made minutes before its release: its traffic was paid for nothing."""
+    held, best = lost(minutes=60), builders.candidate(builders.offer(2), traffic_dollars=0.1)
+    slot = SlotView(PLACE, held, None, Down(held.state_since), hours_left=hours)
+    made = recovery.recover(slot, builders.workload(checkpoint=REMOTE), [best], 0.15, NUMBERS, NOW)
+    assert (made.candidate is best) is is_moved
+    assert f"over {min(hours, 2.0):g} h" in made.reason.sentence
 
 
 def test_a_known_rival_within_the_ceiling_is_beaten() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.array_terms import ArrayTerms
@@ -34,6 +35,17 @@ def test_a_much_cheaper_offer_is_worth_a_move() -> None:
     assert made.kind is IntentKind.RENT
     assert made.candidate is not None
     assert [option.name for option in made.reason.options] == ["stay", "move"]
+
+
+@pytest.mark.parametrize(("hours", "is_left"), [(6.0, True), (0.1, False), (0.0, False)])
+@pytest.mark.parametrize("value", [None, builders.per_hour("1.00")], ids=["by cost", "by value"])
+def test_a_move_must_pay_before_the_window_of_the_slot_closes(
+    value: UsdPerHour | None, hours: float, *, is_left: bool
+) -> None:
+    slot = SlotView(builders.slot(), on_demand(), hours_left=hours)
+    best = builders.candidate(builders.offer(2), bid="0.20")
+    work = builders.workload(value_per_hour=value)
+    assert (voluntary_move.move_to_cheaper(slot, work, best, 0.2) is not None) is is_left
 
 
 @pytest.mark.parametrize("tenure", [Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE])
