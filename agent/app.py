@@ -171,6 +171,13 @@ class App:
             raise
         return app
 
+    @property
+    def search_delay(self) -> float | None:
+        """Seconds until a market takes a search that the last cycle left to a later one; None if it left none."""
+        return min(
+            (poller.searches.delay for poller in self.pollers if poller.searches.delay is not None), default=None
+        )
+
     async def cycle(self) -> Pass:
         """Run one cycle.
 

@@ -258,7 +258,7 @@ class Cycle:
         return fleet
 
     async def _record_plan(self, planned: plan.Plan) -> tuple[Decision, ...]:
-        seen = (row for poller in self._pollers for row in poller.seen_offers)
+        seen = (row for poller in self._pollers for row in poller.searches.found)
         return await record.record_plan(self._ledger, planned, seen)
 
     def _ask_guards(self, planned: plan.Plan, rules: Rules) -> None:

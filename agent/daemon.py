@@ -58,6 +58,16 @@ class Parts:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+def seconds_to_next(done: Pass, search_delay: float | None) -> float | None:
+    """Return after how many seconds the next cycle should begin, or None if the pace of the poll suffices.
+
+    `search_delay` has the seconds until a market takes a search that this cycle left.
+    """
+    if done.is_busy:
+        return SOON_SECONDS
+    return None if search_delay is None else max(search_delay, SOON_SECONDS)
+
+
 class Daemon:
     """Runs cycles until it is stopped."""
 
@@ -214,8 +224,9 @@ class Daemon:
             done = await self._cycle()
             self._health.started()
             self._be_ready(url)
-            if done is not None and done.is_busy:
-                asyncio.get_running_loop().call_later(SOON_SECONDS, parts.wake.set)
+            after = None if done is None else seconds_to_next(done, self._app.search_delay)
+            if after is not None:
+                asyncio.get_running_loop().call_later(after, parts.wake.set)
             if self._must_tidy:
                 self._must_tidy = False
                 await self._app.ledger.tidy()

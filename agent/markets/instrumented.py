@@ -42,6 +42,10 @@ class Instrumented:
         async with self._observed("offers"):
             return await self._market.offers(query)
 
+    def search_delay(self, questions: int) -> float:
+        """Return the seconds until so many questions for offers are asked without a wait."""
+        return self._market.search_delay(questions)
+
     async def instances(self) -> Sequence[Instance]:
         """Return every instance of the account."""
         async with self._observed("instances"):

@@ -77,6 +77,11 @@ class _Queue:
         if door:
             self.doors[door] = max(self.doors.get(door, until), until)
 
+    def takes_at(self, calls: int) -> float:
+        """Return the monotonic second from which so many calls leave at once; refusals of the market do not count."""
+        before = min(calls, self.lane.burst) + len(self.left_at) - self.lane.burst
+        return -math.inf if before <= 0 else self.left_at[before - 1] + self.lane.interval
+
     def leave(self, now: float) -> None:
         """Book one call at `now`."""
         if len(self.left_at) >= self.lane.burst:
@@ -112,6 +117,10 @@ class Pace:
             queue.waiting.remove(ticket)
             heapq.heapify(queue.waiting)
         queue.leave(self._clock.monotonic())
+
+    def delay(self, lane: str, calls: int) -> float:
+        """Return the seconds until so many calls leave on this lane without a wait, as far as its rhythm goes."""
+        return max(self._queue(lane).takes_at(calls) - self._clock.monotonic(), 0.0)
 
     def close(self, lane: str, until: datetime | None, *, door: str = "") -> datetime:
         """Close a lane until the market's instant, or for its penalty if it named none; return until when.

@@ -140,6 +140,10 @@ class Market(Protocol):
         """
         ...
 
+    def search_delay(self, questions: int) -> float:
+        """Return the seconds until so many questions for offers, at most four, are asked without a wait; 0 for now."""
+        ...
+
     async def instances(self) -> Sequence[Instance]:
         """Return every instance of the account.
 

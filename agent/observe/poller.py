@@ -22,15 +22,13 @@ from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
-from agent.domain.market.offer import Offer
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
-from agent.observe import market_time, search_questions
+from agent.observe import market_time
 from agent.observe.credit_readings import CreditReadings
+from agent.observe.offer_searches import OfferSearches
 from agent.observe.prober import Prober
-from agent.observe.search_pace import SearchPace
-from agent.observe.wide_sample import WideSample
 
 log = structlog.get_logger("gpubid.poller")
 
@@ -38,19 +36,11 @@ ACCOUNT_EVERY = 300.0
 """Seconds between readings of credit, account id and the market's clock when nothing is wrong."""
 ACCOUNT_KEPT = 900.0
 """Seconds for which credit, account id and clock are believed while the market refuses to show the account."""
-OFFERS_KEPT = timedelta(minutes=2)
-"""Offers go stale in seconds; older ones are not used."""
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
 """Failed readings of the event record in a row that are tolerated: the market must stay usable without its inbox."""
-SURVEY_EVERY = 3600.0
-"""Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
-SURVEY_OF_DEAR_EVERY = 900.0
-"""Seconds between such searches for a workload that pays for on-demand capacity: at most 1,152 rows a day for each."""
 LOOKS_AT_ONCE = 16
 """Instances asked for by id in one cycle to see their labels: after an upgrade every lease needs one request."""
-ROWS = 16
-ROWS_OF_SURVEY = 12
 
 
 class Poller:
@@ -68,17 +58,12 @@ class Poller:
         self._refused_since: float | None = None
         """Since when every listing was answered by a refusal of our key, in seconds of the monotonic clock."""
         self._account_at: float | None = None
-        self._pace = SearchPace()
-        self._surveyed: dict[str, float] = {}
-        self._offers: dict[str, Offer] = {}
-        self._wide = WideSample(market, clock)
+        self.searches = OfferSearches(market, clock)
         self._credit = CreditReadings()
-        self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
         self._records_unread = 0
         unread = "the account has not been read yet"
         self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False, rules=market.rules())
-        self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
         """Set by the composition root, if instances themselves can be probed."""
 
@@ -163,26 +148,14 @@ class Poller:
         if not self.view.is_fresh:
             # Nothing may be rented on a stale view. A search now would cost rows, and its back-off would outlast the
             # time without listings.
-            self.seen_offers = ()
-            self._keep(())
+            self.searches.pass_over()
+            self.view = msgspec.structs.replace(self.view, offers=self.searches.offers)
             return self.view
-        now = self._clock.monotonic()
-        fresh: list[Offer] = []
-        for need in needs:
-            if need.workload.may_use(self.market.name) and self._is_due(need, now):
-                fresh += await self._search(need.workload, (), ROWS)
-                held_here = tuple(host for market, host in need.held_hosts if market == self.market.name)
-                if held_here:
-                    fresh += await self._search(need.workload, held_here, ROWS)
-        asked = {need.workload.name for need in needs}
-        self._pace.keep(asked)
-        for work in workloads:
-            is_mine = work.slots > 0 and work.may_use(self.market.name) and work.name not in asked
-            if is_mine and self._is_survey_due(work, now, work.name in dear):
-                fresh += await self._search(work, (), ROWS_OF_SURVEY)
-        self.seen_offers = tuple(fresh)
-        self._keep(fresh)
-        await self._sample([need.workload for need in needs if need.workload.may_use(self.market.name)])
+        await self.searches.ask(needs, workloads, dear)
+        self.view = msgspec.structs.replace(self.view, offers=self.searches.offers)
+        sampled = await self.searches.sample([need.workload for need in needs])
+        if sampled is not None:
+            self.view = msgspec.structs.replace(self.view, sample=sampled, sampled_at=self._clock.now())
         # A search may be the first to show that something is not sold. `gpubid explain` runs one pass alone.
         self._see_tenures()
         return self.view
@@ -192,15 +165,6 @@ class Poller:
         not_sold = self.market.not_sold()
         if not_sold != self.view.not_sold:
             self.view = msgspec.structs.replace(self.view, not_sold=dict(not_sold))
-
-    async def _sample(self, lacking: Sequence[Workload]) -> None:
-        """Ask now and then for any offers, for workloads that lack something: the answer shows why nothing fits."""
-        sampled = None if self._is_closed() else await self._wide.ask(lacking)
-        if sampled is not None:
-            self.view = msgspec.structs.replace(self.view, sample=sampled, sampled_at=self._clock.now())
-
-    def _is_closed(self) -> bool:
-        return self._closed_until is not None and self._clock.now() < self._closed_until
 
     @property
     def refusal(self) -> Refusal | None:
@@ -327,39 +291,6 @@ class Poller:
         self.view = msgspec.structs.replace(
             self.view, looks=looks, looked_rows={**self.view.looked_rows, row.instance_id: row}
         )
-
-    def _is_due(self, need: Need, now: float) -> bool:
-        if not self._pace.is_due(need.workload.name, need.key, need.bars_at(self.market.name), now):
-            return False
-        self._surveyed[need.workload.name] = now
-        return True
-
-    def _is_survey_due(self, work: Workload, now: float, is_dear: bool) -> bool:  # noqa: FBT001 - private, one caller
-        every = SURVEY_OF_DEAR_EVERY if is_dear else SURVEY_EVERY
-        if now - self._surveyed.get(work.name, now - every) < every:
-            return False
-        self._surveyed[work.name] = now
-        return True
-
-    async def _search(self, work: Workload, hosts: tuple[str, ...], rows: int) -> Sequence[Offer]:
-        if self._is_closed():
-            return ()
-        found: list[Offer] = []
-        try:
-            for query in search_questions.of(work, hosts, rows):
-                found += await self.market.offers(query)
-        except market_errors.Throttled as error:
-            self._closed_until = error.until
-            log.warning("search.throttled", market=self.market.name, until=str(error.until))
-        except market_errors.MarketError as error:
-            log.warning("search.failed", market=self.market.name, code=error.code)
-        return found
-
-    def _keep(self, fresh: Iterable[Offer]) -> None:
-        since = self._clock.now() - OFFERS_KEPT
-        self._offers |= {offer.offer_id: offer for offer in fresh}
-        self._offers = {key: offer for key, offer in self._offers.items() if offer.seen_at >= since}
-        self.view = msgspec.structs.replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
 
     def _failed(self, error: market_errors.MarketError) -> None:
         self.view = msgspec.structs.replace(self.view, is_fresh=False, trouble=str(error)[:200])

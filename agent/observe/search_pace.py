@@ -32,22 +32,35 @@ class SearchPace:
         """Start without searches."""
         self._asked: dict[str, _Asked] = {}
 
+    def last(self, workload: str) -> float:
+        """Return when the last search for a workload was; -inf if none is known."""
+        asked = self._asked.get(workload)
+        return float("-inf") if asked is None else asked.at
+
     def is_due(self, workload: str, key: tuple[str, ...], bars: Collection[str], now: float) -> bool:
-        """Return whether to search now, and count it then; `bars` are the reasons that forbid rents at the market."""
+        """Return whether to search now; `bars` are the reasons that forbid rents at the market."""
+        asked = self._asked.get(workload)
+        if asked is None or asked.key != key:
+            return True
+        asked.barred |= frozenset(bars)
+        return _is_early(asked, bars, now) or now - asked.at >= ASK_AGAIN[min(asked.tries, len(ASK_AGAIN)) - 1]
+
+    def count(self, workload: str, key: tuple[str, ...], bars: Collection[str], now: float) -> None:
+        """Count a search that is due and is sent now."""
         asked = self._asked.get(workload)
         if asked is None or asked.key != key:
             self._asked[workload] = _Asked(key, now, 1, float("-inf"), frozenset(bars))
-            return True
-        asked.barred |= frozenset(bars)
-        is_early = bool(asked.barred - frozenset(bars)) and now - max(asked.at, asked.early_at) >= EARLY_EVERY
-        if not is_early and now - asked.at < ASK_AGAIN[min(asked.tries, len(ASK_AGAIN)) - 1]:
-            return False
+            return
+        is_early = _is_early(asked, bars, now)
         is_rare = now - asked.early_at >= ASK_AGAIN[-1]
         asked.tries = 1 if is_early and is_rare else asked.tries + 1
         asked.early_at = now if is_early else asked.early_at
         asked.at, asked.barred = now, frozenset(bars)
-        return True
 
     def keep(self, workloads: Collection[str]) -> None:
         """Forget every other workload: its next need is a new one."""
         self._asked = {name: asked for name, asked in self._asked.items() if name in workloads}
+
+
+def _is_early(asked: _Asked, bars: Collection[str], now: float) -> bool:
+    return bool(asked.barred - frozenset(bars)) and now - max(asked.at, asked.early_at) >= EARLY_EVERY

@@ -2,10 +2,10 @@
 
 Invariants:
 1. A sample is complete: it has the answer for each number of GPUs, or there is none. A part would hide the others.
-2. An answer is kept while another question fails: the day's ration of rows is not spent on it twice.
+2. An answer is kept while another question fails or waits: the day's ration of rows is not spent on it twice.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -28,15 +28,16 @@ SPARED_ROWS = 4_500
 class WideSample:
     """Asks one market."""
 
-    def __init__(self, market: port.Market, clock: Clock) -> None:
-        """Begin without an answer."""
+    def __init__(self, market: port.Market, clock: Clock, may_ask: Callable[[int], bool]) -> None:
+        """Begin without an answer; `may_ask(questions)` returns whether the market takes so many now."""
         self._market = market
         self._clock = clock
+        self._may_ask = may_ask
         self._due_at = 0.0
         self._answers: dict[int, tuple[float, tuple[Offer, ...]]] = {}
 
     async def ask(self, lacking: Iterable[Workload]) -> tuple[Offer, ...] | None:
-        """Return a sample for the workloads that lack something; None if it is not due or a question failed."""
+        """Return a sample for the workloads that lack something; None if it is not due, or not complete yet."""
         counts = sorted({work.requirements.gpus for work in lacking})
         now = self._clock.monotonic()
         if not counts or now < self._due_at:
@@ -45,6 +46,8 @@ class WideSample:
         try:
             for gpus in counts:
                 if gpus not in self._answers:
+                    if not self._may_ask(1):
+                        return None
                     self._answers[gpus] = now, tuple(await self._market.offers(_wide(gpus, ROWS // len(counts))))
         except market_errors.MarketError as error:
             self._due_at = now + AGAIN

@@ -95,6 +95,10 @@ class Recorded:
         del instance_id, lines
         return ()
 
+    def search_delay(self, questions: int) -> float:  # noqa: ARG002 - as in the port
+        """Return 0: it takes any number of questions."""
+        return 0.0
+
     def instance_keys(self) -> None:
         """Return nothing: a recording has no shells."""
 

@@ -54,6 +54,19 @@ async def test_a_lane_with_burst_lets_so_many_go_in_each_interval(clock: Stepped
     assert left == pytest.approx([0.0, 0.0, 0.0, 0.0, 10.0, 10.0])
 
 
+async def test_the_delay_of_calls_is_the_wait_that_they_would_have(clock: SteppedClock) -> None:
+    pace = Pace(clock, {"search": Lane(10.0, burst=4)})
+    assert pace.delay("search", 4) == 0.0
+    for _ in range(3):
+        await pace.turn("search")
+        clock.advance(1.0)
+    assert [pace.delay("search", calls) for calls in (1, 2, 3, 4)] == [0.0, 7.0, 8.0, 9.0]
+    assert pace.delay("search", 40) == 9.0
+    pace.close("search", None)
+    assert pace.delay("search", 1) == 0.0
+    assert pace.delay("unheard of", 9) == 0.0
+
+
 async def test_urgent_calls_go_first(clock: SteppedClock) -> None:
     pace = Pace(clock, {"state": Lane(1.0)})
     order: list[str] = []

@@ -14,7 +14,14 @@ HOUR = 3600.0
 def searches(bars: Callable[[float], tuple[str, ...]], hours: float = 1.0) -> list[float]:
     """Return the instants of the searches of one need that stays, with the bars of each instant."""
     pace = SearchPace()
-    return [at for each in range(int(hours * HOUR / POLL)) if pace.is_due("train", ("a",), bars(at := each * POLL), at)]
+    return [at for each in range(int(hours * HOUR / POLL)) if _asks(pace, bars(at := each * POLL), at)]
+
+
+def _asks(pace: SearchPace, bars: tuple[str, ...], at: float, key: tuple[str, ...] = ("a",)) -> bool:
+    is_due = pace.is_due("train", key, bars, at)
+    if is_due:
+        pace.count("train", key, bars, at)
+    return is_due
 
 
 FREE = searches(lambda _: ())
@@ -55,10 +62,19 @@ def test_a_bar_that_comes_and_goes_costs_at_most_one_search_a_minute(every: int)
 
 def test_another_choice_is_searched_at_once_and_a_forgotten_workload_too() -> None:
     pace = SearchPace()
-    assert pace.is_due("train", ("a",), (), 0.0)
-    assert not pace.is_due("train", ("a",), (), 1.0)
-    assert pace.is_due("train", ("b",), (), 1.0)
+    assert _asks(pace, (), 0.0)
+    assert not _asks(pace, (), 1.0)
+    assert _asks(pace, (), 1.0, ("b",))
     pace.keep(["train"])
-    assert not pace.is_due("train", ("b",), (), 2.0)
+    assert not _asks(pace, (), 2.0, ("b",))
     pace.keep([])
-    assert pace.is_due("train", ("b",), (), 2.0)
+    assert _asks(pace, (), 2.0, ("b",))
+
+
+def test_a_due_search_that_is_not_sent_stays_due() -> None:
+    pace = SearchPace()
+    assert pace.is_due("train", ("a",), (), 0.0)
+    assert pace.is_due("train", ("a",), (), 1.0)
+    assert pace.last("train") == float("-inf")
+    pace.count("train", ("a",), (), 1.0)
+    assert (pace.last("train"), pace.is_due("train", ("a",), (), 2.0)) == (1.0, False)

@@ -49,6 +49,8 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
             await asyncio.to_thread(backup.copy, config.ledger, copy.with_name(copy.name + ".dry-run"))
         async with session.outside(config, keeps=False) as outside:
             app = await App.open(replace(config, ledger=copy), tuned, outside, is_dry=True)
+            for poller in app.pollers:
+                poller.searches.is_patient = True
             try:
                 await _refuse_rehearsed(app)
                 return await app.cycle()

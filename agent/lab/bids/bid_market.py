@@ -157,6 +157,10 @@ class WorldMarket:
             return
 
     # --- the rest -----------------------------------------------------------------------------------------------------
+    def search_delay(self, questions: int) -> float:  # noqa: ARG002 - as in the port
+        """Return 0: it takes any number of questions."""
+        return 0.0
+
     def instance_keys(self) -> None:
         """Return nothing: nobody logs in."""
 

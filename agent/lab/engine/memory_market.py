@@ -228,6 +228,10 @@ class Exchange:
         hours = self.job.printed_hours(instance_id, self.now)
         return () if hours is None else (f"hours done: {hours:.9f}",)
 
+    def search_delay(self, questions: int) -> float:  # noqa: ARG002 - as in the port
+        """Return 0: it takes any number of questions."""
+        return 0.0
+
     def instance_keys(self) -> None:
         """Return nothing: a trace has no shells."""
 

@@ -54,6 +54,10 @@ class DstackClient:
         body = {"run_spec": run_spec, "max_offers": MOST_OFFERS, "for_offers_only": True}
         return (await self._read("plans", self._of("runs/get_plan"), body)).body
 
+    def plan_delay(self, plans: int) -> float:
+        """Return the seconds until so many plans are asked for without a wait."""
+        return self._pace.delay("plans", plans)
+
     async def runs(self, after: Mapping[str, str]) -> bytes:
         """Return a page of runs, the newest first, also those that have ended; `after` is the place to continue at."""
         body = {"project_name": self._name, "limit": PAGE_RUNS, "job_submissions_limit": 1, **after}

@@ -79,6 +79,10 @@ class DstackMarket:
             return ()
         return [offer for offer in await self._plan(query) if search.fits(offer, query)][: query.max_rows]
 
+    def search_delay(self, questions: int) -> float:
+        """Return the seconds until so many questions are asked without a wait."""
+        return self._client.plan_delay(questions)
+
     async def instances(self) -> Sequence[Instance]:
         """Return every run of the project that may cost something, and machines of the fleet without a run."""
         backends = await self.backends()

@@ -25,6 +25,8 @@ LANES: Mapping[str, pace.Lane] = {
     # Limits of GraphQL were announced without numbers.
     "graphql": pace.Lane(60.0, burst=30, penalty=60.0),
 }
+SPARED_CALLS = 15
+"""Calls a minute that searches leave to listings and orders, which have the same lane."""
 MOST_LOG_BYTES = 2**20
 
 
@@ -44,6 +46,10 @@ class RunPodClient:
         self._refuse_throttled("v2", reply, is_search=True)
         refusals.check_read(reply)
         return reply.body
+
+    def catalogue_delay(self, readings: int) -> float:
+        """Return the seconds until the catalogue is read so often without a wait, with `SPARED_CALLS` left."""
+        return self._pace.delay("v2", readings + SPARED_CALLS)
 
     async def pods(self, cursor: str = "") -> transport.Reply:
         """Return a page of the account's pods, the first one without a cursor, with the headers of the answer."""

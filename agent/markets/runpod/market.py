@@ -98,6 +98,10 @@ class RunPodMarket:
         found.sort(key=lambda offer: (offer.floor or offer.ask or UsdPerHour(0), offer.offer_id))
         return found[: query.max_rows]
 
+    def search_delay(self, questions: int) -> float:
+        """Return the seconds until so many questions are asked without a wait: each may read two clouds."""
+        return self._client.catalogue_delay(2 * questions)
+
     async def instances(self) -> Sequence[Instance]:
         """Return every pod of the account, or raise."""
         rows = await listing.pods(self._client)

@@ -55,6 +55,10 @@ class VastClient:
         """Return a sample of the offers that match."""
         return (await self._read("search", "POST", "/api/v0/bundles/", question)).body
 
+    def search_delay(self, searches: int) -> float:
+        """Return the seconds until so many searches leave without a wait."""
+        return self._pace.delay("search", searches)
+
     async def page(self, token: str = "") -> bytes:
         """Return one page of the listing; without a token the first one."""
         question = {"select_filters": "{}", "order_by": '[{"col":"id","dir":"asc"}]', "limit": str(PAGE_ROWS)}

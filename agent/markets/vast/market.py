@@ -90,6 +90,10 @@ class VastMarket:
         offers = await self._search(query, Tenure.INTERRUPTIBLE, rows)
         return await self._with_asks(offers, query.disk_gb)
 
+    def search_delay(self, questions: int) -> float:
+        """Return the seconds until so many questions are asked without a wait: each needs two searches."""
+        return self._client.search_delay(2 * questions)
+
     async def instances(self) -> Sequence[Instance]:
         """Return every instance of the account, or raise."""
         found: dict[int, parse.InstanceRow] = {}

@@ -104,6 +104,10 @@ class ToyMarket:
         del instance_id, lines
         return ()
 
+    def search_delay(self, questions: int) -> float:  # noqa: ARG002 - as in the port
+        """Return 0: it takes any number of questions."""
+        return 0.0
+
     def instance_keys(self) -> None:
         """Return nothing: it registers no keys."""
 

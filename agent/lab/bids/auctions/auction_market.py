@@ -121,6 +121,10 @@ class AuctionMarket:
             self.world.desk.terminate(bid)
 
     # --- the rest -----------------------------------------------------------------------------------------------------
+    def search_delay(self, questions: int) -> float:  # noqa: ARG002 - as in the port
+        """Return 0: it takes any number of questions."""
+        return 0.0
+
     def instance_keys(self) -> None:
         """Return nothing: nobody logs in."""
 
