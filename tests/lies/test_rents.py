@@ -12,10 +12,9 @@ from tests.support import loop
 MOST_RENTS = 6
 """Rents of one slot in an hour of a lie by which every rent differs from its order (`protections.py`)."""
 MORE_RENTS = {
-    ("vast", "PUT /asks success: set False"): 15,
+    ("vast", "POST /bundles min_bid: times 0.5"): 10,
 }
-"""Lies with more rents: a refused order that names what it left is released each time. Eight refusals in 15 minutes
-rest the market for ten."""
+"""Lies with more rents: a bid at a floor that is told too low is refused, and its leftover released, each time."""
 COUNTED = {
     ("vast", "GET /instances dph_base: set 0"): "a price told too low counts after 15 minutes, until it rises again",
     ("vast", "GET /instances dph_base: times 0.001"): "as above",
@@ -64,7 +63,11 @@ QUICK = {
         "GET /v2/instances status: null",
         "GET /v2/instances status: set 'STATUS_ERROR'",
     ),
-    "vast": ("GET /instances gpu_name: set 'GTX 1080'", "GET /instances num_gpus: times 2"),
+    "vast": (
+        "GET /instances gpu_name: set 'GTX 1080'",
+        "GET /instances num_gpus: times 2",
+        "PUT /asks success: set False",
+    ),
 }
 """Lies that are told in CI: most of them were believed."""
 ONE_RENT = ("status", "label", "cost", "gpu.count", "costPerHr", "price.secure: times 2")

@@ -3,21 +3,28 @@
 An order that loses its price on the way rents on demand at full price. Only the instance's own record shows that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent.decide.reconcile import unread_rows
+import msgspec
+
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import billing_turns, unread_rows
 from agent.domain import money
 from agent.domain.market import gpu_identity, host
 from agent.domain.market.gpu import GpuModel
-from agent.domain.market.instance import Instance
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
 PREFIX = "mismatch: "
 """The first word of the end reason of a lease that differs from its order."""
+REFUSED_AND_DONE = f"{PREFIX}the market refused the order and carried it out"
+_STARTED = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
+"""The states of an instance that the leftover of a refused order never has: it is stopped."""
 PRICE_STEP = money.per_hour("0.0001")
 """Markets keep a price to four decimals and round it up."""
 DISK_STEP_GB = 1.0
@@ -76,3 +83,16 @@ def difference(asked: Asked, row: Instance) -> str:
     if asked.network_volume and row.network_volume not in {None, asked.network_volume}:
         return f"it mounts network volume {row.network_volume or 'none'} instead of {asked.network_volume}"
     return ""
+
+
+def refused_and_done(lease: Lease, row: Instance, fact: LeaseChanged | None) -> LeaseChanged | None:
+    """Return the change of the leftover of a refused rent that starts or runs: it was rented after all.
+
+    It is released in any case. As a rent that was not as ordered it also gives its market a cooldown.
+    """
+    is_leftover = lease.state is LeaseState.RELEASING and lease.end_reason == billing_turns.LEFTOVER
+    if not is_leftover or row.state not in _STARTED:
+        return fact
+    change = fact or LeaseChanged(lease, lease, None)
+    after = msgspec.structs.replace(change.after, end_reason=REFUSED_AND_DONE)
+    return replace(change, after=after, kind=EventKind.LEASE_MISMATCHED)

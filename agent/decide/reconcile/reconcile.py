@@ -263,7 +263,7 @@ def _seen(
         if guard_switch.is_judged_later(fleet, lease, doubted):
             return guard_switch.noted(lease, doubted), doubted
         return _lost(fleet, view, lease, row, target, (doubted.previous, doubted.seen_at)), doubted
-    fact = _updated(fleet, view, lease, row, target, (previous, listed_at))
+    fact = readback.refused_and_done(lease, row, _updated(fleet, view, lease, row, target, (previous, listed_at)))
     if is_called_off and fact is not None:
         return replace(fact, evidence=groundless_releases.evidence(lease)), None
     fact = guard_refusal.seen(fleet, view, lease, readiness.seen(fleet, view, lease, row, fact))

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
-from agent.decide.reconcile import readback
+from agent.decide.reconcile import billing_turns, readback
 from agent.domain.market import gpu
+from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import LeaseState
 from tests.support import builders
 
 ASKED = readback.of_lease(builders.lease())
@@ -73,3 +76,26 @@ def test_what_an_intent_does_not_know_is_not_compared() -> None:
     assert readback.difference(exact, builders.instance(disk_gb=200.0)).startswith("its disk has 200 GB")
     assert readback.difference(exact, builders.instance(gpus=2)) == "it has 2 GPUs instead of 1"
     assert readback.difference(exact, builders.instance(gpu=gpu.model("A40"))) == "it has A40 instead of RTX 4090"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "is_done"),
+    [
+        (InstanceState.LOADING, billing_turns.LEFTOVER, True),
+        (InstanceState.RUNNING, billing_turns.LEFTOVER, True),
+        (InstanceState.PAUSED, billing_turns.LEFTOVER, False),
+        (InstanceState.FAILED, billing_turns.LEFTOVER, False),
+        (InstanceState.UNKNOWN, billing_turns.LEFTOVER, False),
+        (InstanceState.RUNNING, "ordered", False),
+    ],
+)
+def test_a_leftover_that_starts_was_rented_and_counts_once_as_not_as_ordered(
+    state: InstanceState, reason: str, *, is_done: bool
+) -> None:
+    """A market that called each rent refused and did it had one rented every three minutes."""
+    left = builders.lease(state=LeaseState.RELEASING, end_reason=reason)
+    fact = readback.refused_and_done(left, builders.instance(state=state), None)
+    assert (fact is not None and fact.kind is EventKind.LEASE_MISMATCHED) is is_done
+    if fact is not None:
+        assert fact.after.state is LeaseState.RELEASING
+        assert readback.refused_and_done(fact.after, builders.instance(state=state), None) is None
