@@ -4,7 +4,7 @@ A field is a word of `agent/simulator/field_lies.py` or a key at any depth of th
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Change = Mapping[str, Any]
@@ -49,19 +49,21 @@ class Lie:
         return f"{self.field.route} {self.field.name}: {self.change['how']}{value}"
 
 
-def lies(market: str) -> Iterator[Lie]:
-    """Yield every lie about a market."""
-    for field in FIELDS[market]:
+def lies_of_fields(fields: Iterable[Field]) -> Iterator[Lie]:
+    """Yield every lie about some fields."""
+    for field in fields:
         for change in field.changes:
             yield Lie(field, change)
+
+
+def lies(market: str) -> Iterator[Lie]:
+    """Yield every lie about a market."""
+    yield from lies_of_fields(FIELDS[market])
 
 
 def lies_of_rents(market: str) -> Iterator[Lie]:
     """Yield every lie about a market that may be told during a rent."""
-    yield from lies(market)
-    for field in OF_RENTS[market]:
-        for change in field.changes:
-            yield Lie(field, change)
+    yield from lies_of_fields((*FIELDS[market], *OF_RENTS[market]))
 
 
 _PODS, _CATALOGUE, _GRAPH = "GET /v2/pods", "GET /v2/catalog", "POST /graphql"
@@ -228,3 +230,53 @@ OF_RENTS: Mapping[str, Sequence[Field]] = {
     ),
 }
 """The fields that a rent alone reads: of the answer to it, and of its offer and its readback."""
+
+_ACTED, _CHANGED_BID = "POST /v2/pods", "PATCH /v2/spot/bids"
+_STATE, _KEYS, _NO_SUCH = "PUT /instances", "GET /instances", ("no_such_instance", "insufficient_credit", "auth_error")
+_WORDS_OF_BIDS = ("Open", "Allocated", "Preempting", "Terminated", "Paused")
+
+OF_WRITES: Mapping[str, Mapping[str, Sequence[Field]]] = {
+    "vast": {
+        "pause": (Field("success", FLAG, _STATE),),
+        "release": (Field("success", FLAG, "DELETE /instances"),),
+        "queue": (
+            Field("success", FLAG, _STATE),
+            Field("error", (*TEXT, *_set(*_NO_SUCH, "missing_billing", "not_found")), _STATE),
+            Field("msg", TEXT, _STATE),
+        ),
+        "outbid": (
+            Field("success", FLAG, "PUT /instances/bid_price"),
+            Field("notif_type", (*TEXT, *_set("client:stopped", "client:resumed")), "GET /notifications"),
+            Field("instance_id", (*NUMBER, {"how": "plus", "value": 1}), "GET /notifications"),
+            Field("created_at", NUMBER, "GET /notifications"),
+            Field("your_bid", NUMBER, "GET /notifications"),
+            Field("new_min_bid", NUMBER, "GET /notifications"),
+        ),
+        "watch": (
+            Field("success", FLAG, "POST /instances"),
+            Field("ssh_keys", (*TEXT, *_set("[]", "[{}]")), _KEYS),
+            Field("success", FLAG, "PUT /instances/request_logs"),
+            Field(
+                "result_url", (*TEXT, *_set("http://127.0.0.1/", "file:///etc/passwd")), "PUT /instances/request_logs"
+            ),
+        ),
+    },
+    "runpod": {
+        "pause": (
+            Field("status", (*TEXT, *_set(*_WORDS)), _ACTED),
+            Field("id", (*TEXT, *_set("x" * 14)), _ACTED),
+            Field("podBidResume", TEXT, _GRAPH),
+            Field("desiredStatus", (*TEXT, *_set("EXITED", "RUNNING", "TERMINATED")), _GRAPH),
+        ),
+        "release": (Field("status", (*TEXT, *_set(*_WORDS)), _ACTED),),
+    },
+    "mithril": {
+        "pause": (
+            Field("status", (*TEXT, *_set(*_WORDS_OF_BIDS)), _CHANGED_BID),
+            Field("fid", (*TEXT, *_set("bid_elsewhere")), _CHANGED_BID),
+            Field("limit_price", (*NUMBER, *_set("$0.01", "$3000.00")), _CHANGED_BID),
+        ),
+        "release": (Field("status", (*TEXT, *_set(*_WORDS_OF_BIDS)), _CHANGED_BID),),
+    },
+}
+"""The fields of the answers to other writes than rents, and of reads that only some deeds need, by market and deed."""

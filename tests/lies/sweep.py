@@ -210,7 +210,8 @@ _PLACES = {
                 "cheap",
                 requirements=builders.requirements(),
                 markets=("vast",),
-                max_price=money.per_hour("0.6"),
+                # Too low for an ask: it bids.
+                max_price=money.per_hour("0.5"),
             ),
         ),
     ),
