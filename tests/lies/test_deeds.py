@@ -17,6 +17,11 @@ BELIEVED = {
         "outbid",
         "GET /instances min_bid",
     ): "a calm bid is lowered to a floor that is told too low, outbid there, and raised again",
+    (
+        "vast",
+        "outbid",
+        "POST /bundles min_bid",
+    ): "moves to a floor that is told too low are refused: four in the half hour",
 }
 """Fields of which some lie is believed during a deed, and what follows."""
 QUICK = (
