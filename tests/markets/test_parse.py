@@ -187,6 +187,65 @@ def test_a_rate_on_demand_is_less_the_discount_of_a_deposit(changes: dict[str, A
     assert parse.instance(row).gpu_rate.dollars == pytest.approx(dollars)
 
 
+@pytest.mark.parametrize(
+    ("changes", "dollars"),
+    [
+        ({}, 0.5),
+        # One of three figures is wrong: the other two agree.
+        ({"dph_base": 0.0005}, 0.5),
+        ({"dph_base": 0.0}, 0.5),
+        ({"dph_base": 1000.0}, 0.5),
+        ({"dph_total": 0.3}, 0.5),
+        ({"dph_total": math.nan}, 0.5),
+        ({"storage_total_cost": 0.2}, 0.5),
+        ({"search": {"gpuCostPerHour": 0.1}}, 0.5),
+        # Nothing agrees with anything, or there are no three figures: the market's own word for it counts.
+        ({"dph_base": 0.1, "dph_total": 0.3}, 0.1),
+        ({"dph_base": 0.1, "search": None}, 0.1),
+        ({"dph_base": 0.1, "dph_total": None}, 0.1),
+        ({"dph_base": 0.1, "storage_total_cost": ...}, 0.1),
+        ({"dph_base": 0.1, "search": {"gpuCostPerHour": math.nan}}, 0.1),
+        ({"dph_base": 0.1, "search": {"gpuCostPerHour": -0.5}, "dph_total": -0.49}, 0.1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_bid", [True, False])
+def test_a_price_that_two_other_figures_contradict_is_not_read(
+    changes: dict[str, Any], dollars: float, *, is_bid: bool
+) -> None:
+    told: dict[str, Any] = {"dph_base": 0.5, "dph_total": 0.51, "storage_total_cost": 0.01, "is_bid": is_bid}
+    told |= {"search": {"gpuCostPerHour": 0.5, "diskHour": 0.01, "discountedTotalPerHour": 0.51}}
+    (row,) = parse.page(listing(**told | changes)).instances
+    assert parse.instance(row).gpu_rate.dollars == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize(
+    ("changes", "dollars"),
+    [
+        ({}, 0.01),
+        ({"storage_total_cost": 10.0}, 0.01),
+        ({"storage_total_cost": 0.0}, 0.01),
+        ({"dph_total": 9.0}, 0.01),
+        ({"dph_base": 9.0}, 0.01),
+        ({"search": {"diskHour": 9.0}}, 0.01),
+        ({"storage_total_cost": 10.0, "dph_total": None}, 10.0),
+        ({"storage_total_cost": 10.0, "search": None}, 10.0),
+    ],
+    ids=str,
+)
+def test_a_disk_price_that_two_other_figures_contradict_is_not_read(changes: dict[str, Any], dollars: float) -> None:
+    told: dict[str, Any] = {"dph_base": 0.5, "dph_total": 0.51, "storage_total_cost": 0.01}
+    told |= {"search": {"gpuCostPerHour": 0.5, "diskHour": 0.01}}
+    (row,) = parse.page(listing(**told | changes)).instances
+    assert parse.instance(row).disk_rate.dollars == pytest.approx(dollars)
+
+
+def test_a_price_that_is_missing_is_not_made_up() -> None:
+    told: dict[str, Any] = {"dph_base": None, "dph_total": 0.51, "storage_total_cost": 0.01}
+    (row,) = parse.page(listing(**told, search={"gpuCostPerHour": 0.5})).instances
+    assert "gpu_rate" in parse.instance(row).unread
+
+
 def test_a_message_is_one_printable_line() -> None:
     assert parse.instance(parse.page(raw("instances")).instances[2]).message == "Error [31mboom end"
 

@@ -24,15 +24,14 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import labels, market_errors, text, tolerant_rows
-from agent.markets.vast import deposit, reach, refusals, states
+from agent.markets.vast import listed_price, reach, refusals, states
 
 MARKET = "vast"
 HOURS_A_MONTH = 720
 """The market's month, in storage prices."""
 
 _MICROS = money.MICROS
-_MOST = 100_000.0
-"""Dollars per hour, or per gigabyte, above which a price is absurd."""
+_MOST = listed_price.MOST
 _HUGE = 1e12
 _MEGABYTES_PER_GB = 1024.0
 """Billed traffic is read as megabytes: the unit is not documented, and the prices are per 1/1024 of a terabyte."""
@@ -84,8 +83,9 @@ class InstanceRow(msgspec.Struct):
     machine_id: int | None = None
     is_bid: bool | None = None
     dph_base: float | None = None
+    dph_total: float | None = None
     credit_discount: float | None = None
-    search: deposit.Running | None = None
+    search: listed_price.Running | None = None
     num_gpus: int | None = None
     actual_status: str | msgspec.UnsetType | None = msgspec.UNSET
     cur_state: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -231,10 +231,10 @@ def _loose_page(raw: bytes) -> InstancePage:
 
 def instance(row: InstanceRow) -> Instance:
     """Return a row as an instance of ours; `unread` names missing and absurd fields."""
-    gpu_rate, disk_gb = _usable(row.dph_base, _MOST), _usable(row.disk_space, _HUGE)
-    gpu_rate = deposit.gpu_rate(gpu_rate, row.credit_discount, row.search) if row.is_bid is False else gpu_rate
-    disk_rate = _disk_rate(row, disk_gb)
-    gpus = _usable(row.num_gpus, _MOST_GPUS)
+    base, disk_gb = _usable(row.dph_base, _MOST), _usable(row.disk_space, _HUGE)
+    gpu_rate = listed_price.before_discount(base, row.dph_total, row.storage_total_cost, row.search)
+    gpu_rate = listed_price.gpu_rate(gpu_rate, row.credit_discount, row.search) if row.is_bid is False else gpu_rate
+    disk_rate, gpus = _disk_rate(row, disk_gb), _usable(row.num_gpus, _MOST_GPUS)
     read = {"gpu_rate": gpu_rate, "disk_gb": disk_gb, "disk_rate": disk_rate}
     read |= {"gpus": gpus, "tenure": row.is_bid, "host_id": row.machine_id}
     # Traffic is counted once its price is readable.
@@ -387,7 +387,7 @@ def _disk_rate(row: InstanceRow, disk_gb: float | None) -> float | None:
     """Return the disk's dollars per hour; from its price and size if the sum is missing."""
     total, each = _usable(row.storage_total_cost, _MOST), _usable(row.storage_cost, _MOST)
     if total is not None or each is None or disk_gb is None:
-        return total
+        return listed_price.disk_rate(row.dph_base, row.dph_total, total, row.search)
     return each * disk_gb / HOURS_A_MONTH
 
 
