@@ -7,9 +7,10 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from agent.decide.accounting import meter, phases, running_time
-from agent.decide.reconcile import agreed_rate, billing_turns, waiting_verdict
+from agent.decide.reconcile import agreed_rate, billing_turns, waiting_verdict, workload_end
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Resume
@@ -167,8 +168,6 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     # A release is a promise: an instance that is only paused meanwhile stays due for it.
     was_leaving = lease.state is LeaseState.RELEASING
     is_leaving = is_release or was_leaving
-    # What waited for a verdict is ended by the order, not by that.
-    given = waiting_verdict.own_reason(lease) if is_release else lease.end_reason
     after = replace(
         stalls.renewed(liveness.renewed(lease)),
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
@@ -183,7 +182,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         idle_since=None,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
-        end_reason=decision.reason.code if is_release and not given else given,
+        end_reason=_why_left(lease, decision.reason.code) if is_release else lease.end_reason,
     )
     after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)
@@ -199,5 +198,13 @@ def leaving(lease: Lease, now: datetime, code: str) -> Lease:
         until = max(now, lease.accrued_until)
         since = agreed_rate.agreed_until(lease, (), until)
         lease = replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
-    why = waiting_verdict.own_reason(lease) or code
-    return replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)
+    return replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=_why_left(lease, code))
+
+
+def _why_left(lease: Lease, code: str) -> str:
+    """Return why a lease is released: its own reason, else that of the order.
+
+    What waited for a verdict is ended by the order. A task that was done soon is done, and did not fail at once.
+    """
+    own = waiting_verdict.own_reason(lease)
+    return code if not own or (own == workload_end.FAST_EXIT and code == Word.DONE) else own

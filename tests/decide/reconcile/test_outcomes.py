@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.decide.accounting.meter import Charge
-from agent.decide.reconcile import outcomes
+from agent.decide.reconcile import outcomes, workload_end
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -179,3 +179,10 @@ def test_what_a_refused_bid_left_behind_is_to_be_released() -> None:
 def test_a_hold_writes_no_lease() -> None:
     with pytest.raises(TypeError, match="no lease is written by Hold"):
         outcomes.written(Hold(builders.slot(), WHY), NOW, KEEPS)
+
+
+@pytest.mark.parametrize(("code", "why"), [("done", "done"), ("move", workload_end.FAST_EXIT)])
+def test_a_task_that_was_done_soon_is_released_as_done(code: str, why: str) -> None:
+    quick = builders.lease(**PAUSED, end_reason=workload_end.FAST_EXIT)
+    assert outcomes.written(Release(quick, Reason(code, "it is over")), LATER, KEEPS).lease.end_reason == why
+    assert outcomes.leaving(quick, LATER, code).end_reason == why
