@@ -82,7 +82,7 @@ def _failure_code(lease: Lease) -> str:
 
 
 def _fast_exit(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
-    """Return why a container that ended at once is tried on another host.
+    """Return why a lease whose container ended at once is released for another try.
 
     The last one is kept, paused, for a person.
     """
@@ -94,7 +94,10 @@ def _fast_exit(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
         or operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot))
     ):
         return None
-    return Reason(workload_end.FAST_EXIT, "its container ended right after the start: it is tried on another host")
+    work = fleet.workload(lease.slot.workload)
+    is_elsewhere = work is not None and workload_end.is_avoided(work, lease.host, in_force)
+    again = "on another host" if is_elsewhere else "again"
+    return Reason(workload_end.FAST_EXIT, f"its container ended right after the start: it is tried {again}")
 
 
 def _stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:

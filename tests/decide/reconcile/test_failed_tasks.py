@@ -104,6 +104,16 @@ def test_a_task_that_fails_at_once_on_three_hosts_is_held_alone_while_another_wo
     assert marks(fleet(quick, RUNS, known=twice))["held:slot:sweep/3"] == "it failed at once 3 times"
 
 
+@pytest.mark.parametrize(("of", "where"), [("sweep", "vast/h1"), ("sweep/3", "vast-1")])
+def test_only_a_host_that_will_be_avoided_is_said_to_be(of: str, where: str) -> None:
+    """An array that has worked elsewhere blames the task, which may begin on the same host again."""
+    quick = ended(end_reason=workload_end.FAST_EXIT)
+    mark = Tally(Counted.FAST_EXIT, of, NOW, NOW + timedelta(days=1), "x", where)
+    (release,) = slot_releases.releases(fleet(quick, RUNS, known=(mark,)))
+    again = "on another host" if of == "sweep" else "again"
+    assert release.reason.sentence == f"its container ended right after the start: it is tried {again}"
+
+
 def test_three_failures_hold_an_array_of_which_nothing_has_worked() -> None:
     known = (failed(0, "vast-7"), failed(1, "vast-8"))
     why = "3 of its tasks failed and none has worked: correct the command or the image"
