@@ -29,6 +29,10 @@ def test_the_sentence_has_what_is_done_and_what_is_to_go() -> None:
     assert array_json.sentence(ArrayFigures(100, 4, 8, 0, None, None)) == (
         "4/100 done, 8 live, 0 held; to go: not known before 5 are done"
     )
+    little = Middle(0.004, 0.003, 0.009)
+    assert array_json.sentence(ArrayFigures(100, 99, 1, 0, little, little)) == (
+        "99/100 done, 1 live, 0 held, under $0.01 and under 0.1 h to go"
+    )
     assert array_json.sentence(ArrayFigures(100, 98, 0, 2, money, hours)) == "98/100 done, 0 live, 2 held"
 
 

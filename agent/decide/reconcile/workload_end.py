@@ -17,6 +17,7 @@ from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
 from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work
 from agent.decide.run_times import running_limits
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -159,7 +160,7 @@ def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 
 def _of_end(fleet: Fleet, work: Workload, lease: Lease, *, is_fast: bool) -> Iterator[Marked]:
     if is_fast:
-        why = f"its container ended within {FAST} of its start"
+        why = f"its container ended within {span_text.of(FAST)} of its start"
         is_one_task = failed_tasks.is_one_of_many(fleet, work)
         yield failed_tasks.at_once(fleet, lease, why) if is_one_task else _failed_at_once(fleet, work, lease, why)
     elif work.kind is not WorkloadKind.BATCH or lease.has_failed:

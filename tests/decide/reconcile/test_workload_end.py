@@ -174,7 +174,7 @@ def test_a_batch_that_is_done_is_never_filled_again(work: Any, view: dict[str, A
 def test_an_exit_at_once_is_told_with_its_host_and_kept_from_it() -> None:
     quick = lost(Cause.CONTAINER_EXIT, run_since=ago(minutes=1), runs=1)
     (mark,) = workload_end.marks(builders.fleet(), (quick,))
-    why = f"its container ended within {workload_end.FAST} of its start"
+    why = "its container ended within 3 min of its start"
     assert (mark.record.ground, mark.record.until) == (why, NOW + workload_end.FAST_EXITS_KEPT)
     assert (mark.workload, mark.lease, mark.kind) == ("train", quick.after, "workload.failed_at_once")
     assert mark.sentence == f"train/0 on host h1: {why}"

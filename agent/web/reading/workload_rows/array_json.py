@@ -9,6 +9,9 @@ from agent.decide.accounting.task_costs import ArrayFigures, Middle
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
+LEAST_DOLLARS, LEAST_HOURS = 0.01, 0.1
+"""Smaller figures would be shown as 0 in a sentence."""
+
 
 def rows(workloads: Iterable[Workload], known: Recollection, now: datetime) -> list[dict[str, Any]]:
     """Return a row for each array."""
@@ -46,4 +49,6 @@ def sentence(found: ArrayFigures) -> str:
     if money is None or hours is None:
         return f"{state}; to go: not known before {task_costs.LEAST} are done"
     dollars = f"about ${money.median:.2f} (${money.low:.2f} to ${money.high:.2f})"
-    return f"{state}, {dollars} and {hours.median:.1f} h ({hours.low:.1f} to {hours.high:.1f}) to go"
+    dollars = dollars if money.high >= LEAST_DOLLARS else f"under ${LEAST_DOLLARS:.2f}"
+    span = f"{hours.median:.1f} h ({hours.low:.1f} to {hours.high:.1f})"
+    return f"{state}, {dollars} and {span if hours.high >= LEAST_HOURS else f'under {LEAST_HOURS} h'} to go"
