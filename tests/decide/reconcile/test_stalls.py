@@ -166,7 +166,10 @@ def test_the_first_measure_warns_and_dates_the_stall_without_the_dark() -> None:
     assert kind is EventKind.LEASE_STALLED
     assert (after.stalled_since, after.stalled_at, after.restart_at) == (NOW - AFTER, NOW, None)
     told = f"stalled: its work shows no progress since {NOW - AFTER:%H:%M} UTC at {RUNS.billing_rate}"
-    assert after.end_reason == f"{told}; only this warning is given"
+    assert (
+        after.end_reason
+        == f"{told}; only a warning is given, and after another 45 min of this it is restarted in place"
+    )
 
 
 def test_a_restart_a_move_and_a_hold_follow_on_any_lease_of_the_slot() -> None:

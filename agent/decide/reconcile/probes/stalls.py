@@ -18,6 +18,7 @@ import msgspec
 
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.event_kind import EventKind
@@ -134,7 +135,7 @@ def _treated(fleet: Fleet, work: Workload, lease: Lease, quiet: Quiet) -> tuple[
     code = STALLED_HOST if measure is OnStall.MOVE and _do_others_progress(fleet, work, lease) else STALLED
     said = f"{code}: its work shows no progress since {since:%H:%M} UTC at {lease.billing_rate}"
     after = msgspec.structs.replace(
-        lease, stalled_since=since, stalled_at=fleet.now, end_reason=f"{said}; {_told(measure)}"
+        lease, stalled_since=since, stalled_at=fleet.now, end_reason=f"{said}; {_told(fleet, work, lease, measure)}"
     )
     if measure is OnStall.RESTART:
         after = msgspec.structs.replace(after, restarts=lease.restarts + 1, restart_at=fleet.now)
@@ -143,20 +144,32 @@ def _treated(fleet: Fleet, work: Workload, lease: Lease, quiet: Quiet) -> tuple[
 
 def due(fleet: Fleet, work: Workload, lease: Lease) -> OnStall | None:
     """Return the measure that is due once the work of a lease has stalled; None after the last one."""
-    taken = _taken(fleet, lease.slot)
+    return _measure(work, lease, _taken(fleet, lease.slot))
+
+
+def _measure(work: Workload, lease: Lease, taken: int) -> OnStall | None:
+    """Return the measure after so many; None after the last one."""
     measure = work.stalled.then[taken] if taken < len(work.stalled.then) else None
     is_kept = measure is OnStall.MOVE and not only_copy.may_leave(lease, work)
     return OnStall.HOLD if is_kept else measure
 
 
-def _told(measure: OnStall | None) -> str:
-    return {
-        None: "nothing more is done",
-        OnStall.WARN: "only this warning is given",
-        OnStall.RESTART: "it is restarted in place",
-        OnStall.MOVE: "another host is tried",
-        OnStall.HOLD: "its slot is held",
-    }[measure]
+TOLD: Mapping[OnStall | None, str] = {
+    None: "nothing more is done",
+    OnStall.WARN: "only a warning is given",
+    OnStall.RESTART: "it is restarted in place",
+    OnStall.MOVE: "another host is tried",
+    OnStall.HOLD: "its slot is held",
+}
+"""What is said of each measure, and of the time after the last one."""
+
+
+def _told(fleet: Fleet, work: Workload, lease: Lease, measure: OnStall | None) -> str:
+    """Return what is done now; after a warning also what follows, as nobody may read it in time."""
+    following = _measure(work, lease, _taken(fleet, lease.slot) + 1)
+    if measure is not OnStall.WARN or following is None:
+        return TOLD[measure]
+    return f"{TOLD[measure]}, and after another {span_text.of(work.stalled.after)} of this {TOLD[following]}"
 
 
 def _taken(fleet: Fleet, place: Slot) -> int:
