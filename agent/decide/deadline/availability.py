@@ -1,6 +1,7 @@
 """Interruptible capacity that searches show: observed at every look, remembered, and slowly forgotten.
 
 A loss of our own lease counts as lost capacity, even if other hosts have some: the slot needs a new start all the same.
+A listed offer that just refused a rent for want of capacity counts as none, until its cooldown ends.
 
 Invariants:
 1. The knowledge depends on the observations and their times, not on their number. Looks with equal results count by the
@@ -18,7 +19,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from agent.decide.deadline import hazards
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import cooldowns, requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.tenure import Tenure
@@ -35,7 +36,6 @@ MOST_POOLS = 256
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
-_NOTHING_TAKEN = requirement_check.Unavailable()
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
@@ -195,6 +195,7 @@ def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
 
 
 def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
+    refused = requirement_check.Unavailable(cooling=cooldowns.without_capacity(fleet))
     return [
         row.floor
         for name, view in fleet.markets.items()
@@ -202,5 +203,5 @@ def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
         for row in view.offers
         if row.floor is not None
         and row.floor + row.disk_rate(work.disk_gb) <= work.price_of(row.gpu)
-        and requirement_check.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None
+        and requirement_check.refusal(row, work, fleet.now, refused) is None
     ]

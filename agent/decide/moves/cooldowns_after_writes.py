@@ -27,7 +27,7 @@ REFUSED_OFFER_COOLDOWN = timedelta(minutes=10)
 
 TOO_LOW = "bid_too_low"
 OFFER_COOLDOWNS = {
-    "no_such_ask": (cooldowns.OFFER_TAKEN, "the market says it is taken"),
+    "no_such_ask": (cooldowns.OFFER_TAKEN, cooldowns.TAKEN),
     TOO_LOW: (cooldowns.UNDERBID, "a bid that was too low"),
 }
 CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
@@ -107,7 +107,7 @@ def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
 
 def _of_offer(decision: Rent, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[ExpiringRecord]:
     offer = decision.offer.key
-    rest, why = OFFER_COOLDOWNS.get(reason, (REFUSED_OFFER_COOLDOWN, f"the refusal {reason}"))
+    rest, why = OFFER_COOLDOWNS.get(reason, (REFUSED_OFFER_COOLDOWN, f"{cooldowns.REFUSED_OFFER}{reason}"))
     if reason == TOO_LOW:
         before = [each for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer)]
         where = "" if decision.bid is None else str(decision.bid.micros)

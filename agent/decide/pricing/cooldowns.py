@@ -13,6 +13,12 @@ from agent.domain.record.tally import Counted, Tally
 
 OFFER_TAKEN = timedelta(minutes=3)
 """After the market says that somebody else just took an offer: its listing needs this long to show it."""
+TAKEN = "the market says it is taken"
+"""The ground of that cooldown."""
+REFUSED_OFFER = "the refusal "
+"""The first words of the ground of an offer's cooldown after another refusal; the market's code follows."""
+NO_CAPACITY = frozenset({TAKEN, *(REFUSED_OFFER + code for code in ("no_capacity", "host_full", "not_sold"))})
+"""The grounds of an offer's cooldown that say that its capacity is gone, although it is still listed."""
 UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the quoted floor is stale, and a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
@@ -126,6 +132,12 @@ class InForce:
             if what is Counted.UNDERBID and bid:
                 refused[offer] = max(UsdPerHour(int(bid)), refused.get(offer, FREE))
         return refused
+
+
+def without_capacity(fleet: Fleet) -> Cooling:
+    """Return the cooldowns of offers that refused a rent because their capacity is gone."""
+    found = cooling(fleet.cooldowns, {}, fleet.now).get(CooldownKind.OFFER, {})
+    return {CooldownKind.OFFER: {key: ground for key, ground in found.items() if ground in NO_CAPACITY}}
 
 
 def in_force(fleet: Fleet) -> InForce:

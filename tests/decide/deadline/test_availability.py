@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from agent.decide.deadline import availability, hazards
+from agent.decide.moves import cooldowns_after_writes
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
+from agent.domain.work.decision import Reason, Rent
 from tests.support import builders
 
 NOW = builders.NOW
@@ -143,3 +147,28 @@ def test_only_so_many_pools_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     known = [Capacity(True, NOW, NOW, market="vast", pool=name) for name in ("a", "b")]
     newer = Capacity(True, NOW, NOW + MINUTES, market="vast", pool="c")
     assert availability.surplus(known, (newer,)) == (known[0],)
+
+
+def refused(reason: str, minutes: int) -> tuple[Cooldown, ...]:
+    """Return the cooldown of an offer that refused a rent for this reason."""
+    bid = builders.per_hour("0.2")
+    rent = Rent(Slot("train", 0), builders.offer(), Tenure.INTERRUPTIBLE, bid, bid, Reason("best_offer", "rent it"))
+    found = cooldowns_after_writes.after_refusal(rent, reason, (), NOW + timedelta(minutes=minutes))
+    return tuple(each for each in found if isinstance(each, Cooldown))
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_there"), [("no_capacity", False), ("no_such_ask", False), ("rate_limited", True)]
+)
+def test_a_listed_offer_that_refused_a_rent_for_want_of_capacity_is_none(reason: str, is_there: bool) -> None:
+    resting = refused(reason, 9)
+    found = watched(seen([builders.offer()]), seen([builders.offer()], 10, cooldowns=resting))
+    assert found.is_there is is_there
+    again = watched(seen([builders.offer()]), seen([builders.offer()], 30, cooldowns=resting))
+    assert again.is_there
+
+
+def test_another_offer_is_capacity_after_one_refused() -> None:
+    other = builders.offer(2)
+    found = watched(seen([other]), seen([builders.offer(), other], 10, cooldowns=refused("no_capacity", 9)))
+    assert found.is_there
