@@ -5,7 +5,7 @@ time left less work left. A lease that works keeps the slack. Waiting spends a s
 overhead.
 
 Invariants:
-1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth a missed deadline.
+1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth being late.
 2. A table depends only on its key. All jobs with equal keys may share it.
 """
 
@@ -20,7 +20,8 @@ import numpy.typing as npt
 from agent.decide.deadline import sized_cache
 from agent.decide.deadline.hazards import Array
 
-LATE = 20.0
+LATE = 1000.0
+"""At 20, three minutes too late cost as much as an hour on demand, so a start after which only luck is in time paid."""
 SPARE = 2
 MOST_BYTES = 200_000_000
 """Bytes of tables kept at once. One table takes up to about 100 MB, and a daemon has 1 GB for everything."""

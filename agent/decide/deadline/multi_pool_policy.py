@@ -27,6 +27,9 @@ FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
 two prices with separate tables. A longer span or more slack makes stages longer. `FINE` is used if no move costs
 anything. If moves cost, tables are larger and more numerous, and a difference of a few cents an hour pays for a
 move."""
+GRAINS, MOST_GRAIN = (8, 4), 4
+"""Levels of slack in a stage, and the most levels of a table over the most stages of slack. Costs rise steeply where a
+start just fits, so a job with little slack has the finer levels."""
 EDGES = (0.0, 0.5, 2.0, 8.0)
 """The ages in hours at which the bins of a table begin: stages are too long for those of the hazards."""
 FACTOR_STEP = 1.5
@@ -249,7 +252,7 @@ def _table_key(
         stage=stage,
         left=at.span,
         slack=at.room + stage,
-        grain=2 if 2 * at.room <= levels * stage else 1,
+        grain=next((grain for grain in GRAINS if grain * at.room <= MOST_GRAIN * levels * stage), GRAINS[-1]),
     )
 
 

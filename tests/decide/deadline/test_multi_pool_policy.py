@@ -94,6 +94,14 @@ def test_no_slack_is_no_choice() -> None:
     assert multi_pool_policy.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
 
 
+def test_a_wait_that_leaves_no_time_for_a_start_costs_what_on_demand_costs() -> None:
+    restless = hazards.Hazards((0.0,), (1.0,), (1000.0,))
+    nearly_late = standing(left=8.55, todo=8.0, span=9.0, room=1.0, overhead=0.2, gap=0.05)
+    made = multi_pool_policy.choose(nearly_late, [pool(1.0, known=restless)], 3.0, np.zeros((1, 1)), restless)
+    assert made.costs[None, -1] == pytest.approx(3.0 * 8.2, rel=1e-3)
+    assert made.costs[ASK, -1] == pytest.approx(3.0 * 8.2, rel=1e-3)
+
+
 def test_pools_near_in_price_that_are_free_to_move_between_are_one_place() -> None:
     moves = np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=float)
     assert multi_pool_policy.places([1.0, 1.0, 1.02, 2.0], moves) == [(0,), (1, 2), (3,)]
