@@ -25,10 +25,12 @@ from tests.support.launch import COLD
 from tests.support.programs import LIVE, Ran, gpubid, until
 
 MARKED = "hunter2-hunter2"
+PIN = "q47x"
+"""A short secret, which no figure contains."""
 SECRETS = f"""
 [workloads.train.env]
 TOKEN = "{MARKED}-variable"
-PIN = "4711"
+PIN = "{PIN}"
 [workloads.train.env_from]
 HF_TOKEN = "hf_token"
 """
@@ -169,7 +171,7 @@ async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> Non
         "page": page,
         "log": "\n".join([*daemon.err, *daemon.out]),
     }
-    for secret in (MARKED, DEFAULT_KEY, "4711"):
+    for secret in (MARKED, DEFAULT_KEY, PIN):
         assert [name for name, text in told.items() if secret in text and name != "bundle.tar.gz"] == [], secret
     again = await gpubid(tmp_path, "report", bundle)
     assert (again.code, "exists" in again.err) == (2, True)
