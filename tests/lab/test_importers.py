@@ -120,7 +120,7 @@ def test_saved_searches_become_one_trace_a_model_and_size(tmp_path: Path) -> Non
     (bad / "folder").mkdir(parents=True)
     (bad / "now.json").write_text('[{"gpu_name": "RTX 4090"}]')
     assert "now.json:1: offers[0].num_gpus: is no number" in refused("vast", bad / "now.json")
-    assert "goes with one file" in refused("vast", bad / "folder", "--at", "2026-11-20T20:00:00Z")
+    assert "is for one file" in refused("vast", bad / "folder", "--at", "2026-11-20T20:00:00Z")
     assert "name csv, aws, ledger, vast" in refused("runpod", bad / "now.json"), "its record reads no saved search"
 
 

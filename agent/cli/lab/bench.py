@@ -77,5 +77,5 @@ def _show(result: "Table") -> None:
         session.say(note)
     for key, value in result.about.items():
         text = ", ".join(str(each) for each in value) if isinstance(value, list) else value
-        missing = "the data has its own" if key.endswith("price") else "not given"
+        missing = "that of the data" if key.endswith("price") else "not given"
         session.say(f"{key.replace('_', ' ')}: {missing if text is None else text}")

@@ -70,9 +70,11 @@ def _document(verdict: "Verdict") -> dict[str, object]:
 def _print(verdict: "Verdict") -> None:
     finding = verdict.finding
     if finding is None:
-        session.say(f"ok: {verdict.strategy} proposed the same, {verdict.compared} views over {verdict.futures} runs")
+        session.say(f"ok: {verdict.strategy} proposed the same in {verdict.compared} views of {verdict.futures} runs")
         return
     at = finding.at.isoformat()
-    session.say(f"{verdict.strategy} proposes something else with {finding.rule} ({finding.course}), at {at}:")
+    session.say(
+        f"{verdict.strategy} proposed otherwise at {at} under another future ({finding.rule} on {finding.course}):"
+    )
     for name, proposals in (("first", finding.first), ("then", finding.then)):
         session.say(f"  {name}: {'; '.join(proposals) or 'nothing'}")

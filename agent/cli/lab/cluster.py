@@ -53,9 +53,9 @@ def workers(address: str | None, count: int, packages: Sequence[str] = ()) -> "I
 
 
 def _report(cluster: "DaskWorkers") -> None:
-    """Say on stderr who computed what, because a program may read standard output."""
+    """Print on stderr what each worker computed, because a program may read standard output."""
     lost = set(cluster.lost())
     for address, share in sorted(cluster.shares.items(), key=lambda each: each[1].name):
-        end = "; it is gone" if address in lost else ""
+        end = "; this worker is gone" if address in lost else ""
         parts = f"{share.parts} part{'s' if share.parts != 1 else ''}"
         sys.stderr.write(plain(f"{share.name} ({address}): {parts} in {share.seconds:.1f} s{end}") + "\n")

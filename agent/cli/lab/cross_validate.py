@@ -84,7 +84,7 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     *,
     traces: Annotated[
         Path,
-        typer.Option(envvar="GPUBID_TRACES", help="A folder of records, each a folder with one trace file a pool."),
+        typer.Option(envvar="GPUBID_TRACES", help="A folder with a folder of trace files for each record."),
     ],
     problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")] = "deadline",
     judge: Annotated[
@@ -92,27 +92,27 @@ def cross_validate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     job_hours: Annotated[float | None, typer.Option(min=0.01, help="Hours of work; 48, several pools 16.")] = None,
     deadline_hours: Annotated[
-        str | None, typer.Option(metavar="H,H", help="Hours allowed, of a day of availability; longest-job: ratios.")
+        str | None, typer.Option(metavar="H,H", help="Hours allowed; longest-job: multiples of the work.")
     ] = None,
     overhead_hours: Annotated[
         str | None, typer.Option(metavar="H,H", help="Hours each start loses, by commas; 0.05,0.2, several pools 0.2.")
     ] = None,
     stride_hours: Annotated[
-        float | None, typer.Option(min=0.01, help="From one window's start to the next; 24, several pools 12.")
+        float | None, typer.Option(min=0.01, help="Hours from one window to the next; 24, several pools 12.")
     ] = None,
     spot_price: Annotated[float | None, typer.Option(min=0, help="deadline: $/h; by default the trace's own.")] = None,
     on_demand_price: Annotated[
         float | None, typer.Option(min=0, help="deadline: $/h; by default the trace's own.")
     ] = None,
     unknown_on_demand_price: Annotated[
-        float | None, typer.Option(min=0, help="deadline-pools: $/h in a record that has none.")
+        float | None, typer.Option(min=0, help="deadline-pools: $/h on demand where a record has none.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,
     on: cluster.OnOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Judge our strategy on each record, with numbers that were fitted on the other records alone."""
+    """Judge our strategy on each record, with numbers that were fitted only on the other records."""
     if problem not in PROBLEMS:
         exits.stop(exits.BAD_INPUT, [f"there is no problem {problem!r}; known: {', '.join(PROBLEMS)}"])
     if not traces.exists():

@@ -31,7 +31,7 @@ def fit(
     ledger: Annotated[Path | None, typer.Option(help="Fit to the observations in this ledger instead.")] = None,
     cap_hours: Annotated[
         float | None,
-        typer.Option(min=0.01, help="In tables: a lifetime of this length was ended by the cloud's own rule."),
+        typer.Option(min=0.01, help="Tables: the age at which the cloud ends an instance by its own rule."),
     ] = None,
     instances: Annotated[
         int,

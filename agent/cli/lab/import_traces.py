@@ -58,10 +58,10 @@ def bring(
 
     searches = _searches()
     if kind not in kinds(""):
-        exits.stop(exits.BAD_INPUT, [f"{kind}: is no kind of file; name {', '.join(kinds(''))}"])
+        exits.stop(exits.BAD_INPUT, [f"{kind}: this kind of file is not known; name {', '.join(kinds(''))}"])
     if at is not None and (kind not in searches or len(files) != 1 or files[0].is_dir()):
         named = " or ".join(searches)
-        exits.stop(exits.BAD_INPUT, [f"--at goes with one file of kind {named}; name it, or leave --at out"])
+        exits.stop(exits.BAD_INPUT, [f"--at is for one file of kind {named}; name one such file, or leave --at out"])
     with running.honest():
         if kind in searches:
             traces = saved_search.read(files, searches[kind], gap_seconds, _instant(at))
@@ -88,7 +88,7 @@ def _write(traces: "list[Trace]", out: Path) -> None:
 
     named = {out / f"{_stem(each.pool)}.json": each for each in traces}
     if len(named) < len(traces):
-        exits.stop(exits.BAD_INPUT, ["two pools would have one file name; import them apart"])
+        exits.stop(exits.BAD_INPUT, ["two pools would get the same file name; import them one by one"])
     for file in named:
         if file.exists():
             exits.stop(exits.BAD_INPUT, [f"--out: {file} exists already; name another folder"])
@@ -101,7 +101,7 @@ def _write(traces: "list[Trace]", out: Path) -> None:
     for file, each in named.items():
         span = f"{each.start:%Y-%m-%d %H:%M} to {each.end:%Y-%m-%d %H:%M} UTC"
         up = float((each.available > 0).mean())
-        session.say(f"{file}: {each.ticks} ticks of {each.gap_seconds} s, {span}, something there in {up:.0%}")
+        session.say(f"{file}: {each.ticks} ticks of {each.gap_seconds} s, {span}, capacity in {up:.0%} of them")
 
 
 def _stem(pool: str) -> str:

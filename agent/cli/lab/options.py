@@ -28,7 +28,7 @@ class NumberList(tuple[float, ...]):
 
 
 MOST = 1e6
-"""An upper bound of numbers: hours of a century."""
+"""The highest number that is accepted: the hours of a century."""
 DEADLINE_HOURS = NumberList((52.0, 70.0))
 OVERHEAD_HOURS = NumberList((0.05, 0.2))
 
@@ -56,24 +56,32 @@ class Options:
     """Options of all problems; each problem reads its own. Prices are in $/h. None means the data's own price."""
 
     traces: Annotated[
-        Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with one a pool.")
+        Path | None,
+        typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with a file for each pool."),
     ] = None
     job_hours: Annotated[float, typer.Option(min=0.01, help="Hours of work.")] = 48.0
     deadline_hours: Annotated[
-        NumberList, typer.Option(parser=_numbers("--deadline-hours"), metavar="H,H", help="Hours allowed, by commas.")
+        NumberList,
+        typer.Option(parser=_numbers("--deadline-hours"), metavar="H,H", help="Hours allowed, with commas between."),
     ] = DEADLINE_HOURS
     overhead_hours: Annotated[
         NumberList,
-        typer.Option(parser=_numbers("--overhead-hours"), metavar="H,H", help="Hours each start loses, by commas."),
+        typer.Option(
+            parser=_numbers("--overhead-hours"), metavar="H,H", help="Hours that each start loses, with commas between."
+        ),
     ] = OVERHEAD_HOURS
     window_hours: Annotated[
-        float | None, typer.Option(min=0.1, help="Length of a window, before its spare ticks; 70, availability 24.")
+        float | None,
+        typer.Option(min=0.1, help="Hours of a window without its spare ticks; by default 70, availability 24."),
     ] = None
-    stride_hours: Annotated[float, typer.Option(min=0.01, help="From one window's start to the next.")] = 24.0
+    stride_hours: Annotated[float, typer.Option(min=0.01, help="Hours from the start of one window to the next.")] = (
+        24.0
+    )
     spot_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
     on_demand_price: Annotated[float | None, typer.Option(min=0, help="$/h; the trace's own by default.")] = None
     cross_fit: Annotated[
-        CrossFit, typer.Option(help="deadline: fit hazards without the window's own zone or days; none: as shipped.")
+        CrossFit,
+        typer.Option(help="deadline: fit hazards without the zone or the days of the window; none: shipped hazards."),
     ] = CrossFit.NONE
     split: Annotated[
         Split | None, typer.Option(help="Run one half of the cases alone: fit, or judge what was chosen on the other.")
@@ -81,40 +89,49 @@ class Options:
     pools: Annotated[
         str | None, typer.Option(help='deadline-pools: pools or zones, "a,b;a,c" for two sets; all by default.')
     ] = None
-    instances: Annotated[int, typer.Option(min=1, help="deadline-pools: fewer at once count as none.")] = 1
-    checkpoint_gb: Annotated[float, typer.Option(min=0, help="deadline-pools: what a move carries.")] = 50.0
-    egress_price: Annotated[float, typer.Option(min=0, help="deadline-pools: $/GB between regions.")] = 0.02
+    instances: Annotated[
+        int, typer.Option(min=1, help="deadline-pools: fewer instances at once count as no capacity.")
+    ] = 1
+    checkpoint_gb: Annotated[float, typer.Option(min=0, help="deadline-pools: gigabytes that a move carries.")] = 50.0
+    egress_price: Annotated[
+        float, typer.Option(min=0, help="deadline-pools: dollars for a gigabyte between regions.")
+    ] = 0.02
     slots: Annotated[int, typer.Option(min=1, max=1000, help="availability: slots to keep warm.")] = 3
-    cold_start_seconds: Annotated[float, typer.Option(min=0, help="availability: from a start to warm.")] = 120.0
+    cold_start_seconds: Annotated[
+        float, typer.Option(min=0, help="availability: seconds from a start until the slot is warm.")
+    ] = 120.0
     on_demand_multiple: Annotated[
-        float, typer.Option(min=0.01, help="availability: on-demand price, of the median interruptible price.")
+        float,
+        typer.Option(min=0.01, help="availability: the on-demand price as a multiple of the median interruptible one."),
     ] = 3.0
     target: Annotated[float, typer.Option(min=0, max=1, help="availability: share of time with all slots warm.")] = 0.99
     most_in_pool: Annotated[
-        int | None, typer.Option(min=1, help="availability: bounds pools recorded as yes or no only; any by default.")
+        int | None,
+        typer.Option(min=1, help="availability: most slots in a pool whose record has only yes or no; by default any."),
     ] = None
 
     market: Annotated[
         str | None, typer.Option(help="bids: the market whose auction is rehearsed; by default that of single hosts.")
     ] = None
     climates: Annotated[
-        str, typer.Option(help="bids: climates of the rehearsed market, a table each, with commas between.")
+        str, typer.Option(help="bids: climates of the rehearsed market, with commas between; each has its own table.")
     ] = "bidding_war,price_spike,calm"
     values: Annotated[
         str | None,
         typer.Option(help='bids: net value at these values of an hour, as shares of on-demand, such as "0.5,1,2".'),
     ] = None
-    seeds: Annotated[str, typer.Option(help="bids: days of the rehearsed market, one a seed.")] = "1-20"
+    seeds: Annotated[str, typer.Option(help="bids: seeds of the rehearsed days, one day for each.")] = "1-20"
     hours: Annotated[
-        float, typer.Option(min=0.01, max=1000, help="bids: length of such a day; recorded: of a stretch.")
+        float, typer.Option(min=0.01, max=1000, help="bids: hours of a rehearsed day; recorded: hours of a stretch.")
     ] = 24.0
-    poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
+    poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: seconds between two listings.")] = 60.0
 
     ledger: Annotated[
-        Path | None, typer.Option(help="recorded: a ledger, in use or not, or a backup; that of --config by default.")
+        Path | None, typer.Option(help="recorded: a ledger, also one in use, or a backup; by default that of --config.")
     ] = None
     workload: Annotated[
-        str | None, typer.Option(help="bids: a workload of --config, instead of the bench's; recorded: which one.")
+        str | None,
+        typer.Option(help="bids: a workload of --config in place of the bench's; recorded: the workload to replay."),
     ] = None
     directory: own_strategies.DirectoryOption = None
     config: own_strategies.ConfigOption = None

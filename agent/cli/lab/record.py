@@ -75,5 +75,5 @@ def _salt(ledger: Path) -> bytes:
         if ledger.exists():
             sidecar.write_whole(file, salt.hex() + "\n")
     except LedgerError:
-        sys.stderr.write(f"gpubid: {file} cannot be kept; hosts have other names in the next export\n")
+        sys.stderr.write(f"gpubid: {file} cannot be written, so the next export has other names for hosts\n")
     return salt

@@ -25,14 +25,14 @@ def report(  # noqa: PLR0913 - one parameter per option
     to: Annotated[Path, typer.Argument(help="The HTML file to write.")],
     problem: Annotated[str | None, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")] = None,
     table: Annotated[
-        Path | None, typer.Option("--from", help="What gpubid lab bench --json printed, instead of running it again.")
+        Path | None, typer.Option("--from", help="A saved output of gpubid lab bench --json; nothing runs again.")
     ] = None,
     strategies: Annotated[
         str | None, typer.Option(help="Names, or paths of your own files, with commas; all by default.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     case: Annotated[str | None, typer.Option(help="The run to show tick by tick; a typical one by default.")] = None,
-    study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune; its trials are drawn too.")] = None,
+    study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune, whose trials are drawn too.")] = None,
     storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="The database of that study.")] = STORAGE,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of random cases.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,

@@ -16,7 +16,7 @@ NONE = "-"
 
 
 def show(
-    traces: Annotated[Path, typer.Argument(help="A trace file, or a folder with one a pool.")],
+    traces: Annotated[Path, typer.Argument(help="A trace file, or a folder with a file for each pool.")],
     as_json: session.JsonOption = False,
 ) -> None:
     """Show the contents of traces: span, tick, how often capacity was there, how long it stayed, and prices."""

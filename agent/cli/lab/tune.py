@@ -92,7 +92,7 @@ def tunable(problem: str, options: Options) -> "Tunable":
 
     built = running.built(problem, options)
     if not isinstance(built, Tunable):
-        exits.stop(exits.BAD_INPUT, [f"the strategies of {problem} have no numbers of ours yet; name another problem"])
+        exits.stop(exits.BAD_INPUT, [f"the strategies of {problem} have no numbers to search; name another problem"])
     return built
 
 

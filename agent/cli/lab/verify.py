@@ -35,7 +35,7 @@ def verify(
         shown = [] if difference is None else [{"plan": difference.number, "at": difference.at.isoformat()}]
         session.print_json({"files": len(files), "plans": count, "ok": difference is None, "differences": shown})
     elif difference is None:
-        session.say(f"ok: {count} plans of {len(files)} file(s) came out the same, byte for byte")
+        session.say(f"ok: {count} plans of {len(files)} file(s) are the same, byte for byte")
     else:
         _print_difference(difference)
     if difference is not None:
@@ -43,7 +43,7 @@ def verify(
 
 
 def _print_difference(difference: "Difference") -> None:
-    session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, comes out different:")
+    session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, is different:")
     for name, decisions in (("recorded", difference.recorded), ("now", difference.made)):
         for kind, values in decisions:
             session.say(f"  {name}: {kind.lower()}: {values['reason']['sentence']}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Without a terminal gpubid never asks.")]
 Preview = dict[str, Any]
 PATIENCE_SECONDS = 15.0
-"""The most time that the question waits for a daemon to list the leases."""
+"""The longest time that the question waits for the daemon's list of leases."""
 DECLINED = "nothing was ordered"
 UNLISTED = "its leases cannot be listed"
 

@@ -37,7 +37,10 @@ CredentialOption = Annotated[
 ]
 ByLabelOption = Annotated[
     bool,
-    typer.Option("--by-label", help="End by our label, without daemon and ledger. Asks twice, at a terminal only."),
+    typer.Option(
+        "--by-label",
+        help="End instances by our label, without daemon and ledger. Only at a terminal, which asks twice.",
+    ),
 ]
 LIFT = Order("resume", str(EVERYTHING))
 
@@ -91,12 +94,12 @@ def kill(  # noqa: PLR0913 - one parameter per option
 
 
 def _kill_by_label(file: Path, named: kill_by_label.Named, *, keep_disks: bool, wait: bool, as_json: bool) -> None:
-    """End everything by label because a person at a terminal says so twice. No daemon and no ledger is asked."""
+    """End everything by label after a person at a terminal has confirmed it twice. No daemon and no ledger is asked."""
     from agent.ledger.ledger_errors import Code, LedgerError
 
     confirmation.ask_twice(
-        "kill by label: no daemon and no ledger is asked, and every instance of the fleet ends",
-        "a daemon that leads does not know of it and may rent again: stop it first, or kill there",
+        "kill by label: every instance of the fleet ends, and neither daemon nor ledger is asked",
+        "a leading daemon does not know of it and may rent again: stop that daemon first, or kill through it",
     )
     session.log_quietly()
     read, progress = last_good.read(file), kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
@@ -202,7 +205,7 @@ def _here(
         return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
     except LedgerError as error:
         if config.ledger_server is not None and error.code is Code.LOCKED:
-            # The leader would rent again what ends behind its back.
+            # The leader does not know of an end by label, and would rent again.
             hint = "nothing was ended; `gpubid kill --by-label` ends instances without that daemon"
             exits.refused(LedgerError(error.code, f"{error.sentence}; {hint}"))
         if error.code in kill_by_label.UNUSABLE:

@@ -69,7 +69,7 @@ def release(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     yes: confirmation.YesOption = False,
     is_gone: Annotated[
-        bool, typer.Option("--gone", help="Say that you have looked at the market, and nothing of it is left there.")
+        bool, typer.Option("--gone", help="Declare that nothing of it is left on the market. Look there first.")
     ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -153,9 +153,7 @@ def absent(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     until: Annotated[
         str,
-        typer.Option(
-            "--until", metavar="TIME", help="How long the daemon will be away (90m, 2h), or until when (a day)."
-        ),
+        typer.Option("--until", metavar="TIME", help="How long the daemon will be away (90m, 2h), or the end (a day)."),
     ] = "",
     is_over: Annotated[bool, typer.Option("--end", help="End an announced absence.")] = False,
     as_json: session.JsonOption = False,
@@ -171,8 +169,10 @@ def demand(
     workload: Annotated[str, typer.Argument(help="A workload with a demand.", autocompletion=completion.places)],
     slots: Annotated[int | None, typer.Argument(min=0, help="The wanted number of slots.")] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    lasts: Annotated[str, typer.Option("--for", metavar="SPAN", help="For how long: 90m, 2h, 1d.")] = "",
-    is_over: Annotated[bool, typer.Option("--end", help="End this: the answers of the demand count again.")] = False,
+    lasts: Annotated[str, typer.Option("--for", metavar="SPAN", help="How long the number counts: 90m, 2h, 1d.")] = "",
+    is_over: Annotated[
+        bool, typer.Option("--end", help="End the number set by hand: the answers of the demand count again.")
+    ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Set the wanted number of slots of a workload by hand, for a time. The answers of its demand do not count then."""

@@ -84,7 +84,7 @@ def fold(events: Iterable[Event], leases: Iterable[Lease]) -> list[Row]:
             continue
         rows.append(row)
         if event.kind == EventKind.LEASE_INTERRUPTED:
-            # What comes back after a loss does not answer a change of its limit from before.
+            # A lease that comes back after a loss is no result of an earlier change of its limit.
             waiting.pop(event.lease_id, None)
         elif event.kind == EventKind.LEASE_OPENED:
             waiting[event.intent_id] = row

@@ -18,8 +18,8 @@ from agent.simulator import climate_files
 
 MOST_ROWS = 40
 LEGEND = (
-    "OUTBID: somebody bids more. DISPLACED: somebody rents the GPU on demand, which no bid wins back. Either way the "
-    "container stops, its disk stays and is paid for. raise the bid: pay more and run on where the disk is. "
+    "OUTBID: somebody bids more. DISPLACED: somebody rents the GPU on demand, and no bid wins it back. Either way the "
+    "container stops, and its disk stays and is paid for. raise the bid: pay more and run on where the disk is. "
     "move: rent elsewhere, and release the old lease when the new one runs; until then it is parked, so that it cannot "
     "start by itself. up after: from that step to a running container. Ways are compared in dollars over the next "
     "{horizon:g} h, in which an hour without work counts as the strategy says (idle_worth)."

@@ -89,7 +89,7 @@ async def _replayed(
     ]
     rules.append("a host is judged by its events on paper, not by the later record in the ledger")
     if known.assumed:
-        rules.append(f"of {known.assumed} slices only prices are known: they count as ordinary verified hosts")
+        rules.append(f"of {known.assumed} slices only the prices are known: they count as ordinary verified hosts")
     return {
         "strategy": chosen.name,
         "params_digest": chosen.digest,

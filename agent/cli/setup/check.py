@@ -155,7 +155,7 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
 
 
 async def _of_daemon(config: "Config") -> "dict[str, Any] | None":
-    """Return what the daemon runs with; None if none runs here, or one that stands by: then the ledger is read."""
+    """Return the running daemon's settings; None if no daemon runs here or it stands by. Then the ledger is read."""
     try:
         return await daemon_socket.running(config)
     except daemon_socket.Refused as error:

@@ -31,7 +31,9 @@ KINDS: Mapping[str, Kind] = {
     "backup": Kind("the service and timer that copy the ledger", ("systemd/gpubid-backup.*",)),
     "group": Kind("who may read: /etc/sysusers.d/gpubid.conf", ("systemd/gpubid.sysusers",)),
     "scrape": Kind("the targets that Prometheus scrapes, and the rules that it loads", ("prometheus/scrape.yml",)),
-    "alerts": Kind("Prometheus' rules, and the series they ask for", ("prometheus/alerts.yml", "prometheus/rec*.yml")),
+    "alerts": Kind(
+        "Prometheus' rules, and the series that they read", ("prometheus/alerts.yml", "prometheus/rec*.yml")
+    ),
     "runbook": Kind("what to do when an alert fires", ("runbook.md",)),
     "dashboards": Kind("Grafana's dashboards", ("grafana/*.json",)),
 }

@@ -131,7 +131,7 @@ async def _orphaned(config: "Config", reader: "Reader") -> list[doctor_checks.Li
     found = reload_review.at_start(config, reload_review.holdings(await reader.recollection(now), now))
     # Each sentence ends with an order that ends a lease. The file is more likely wrong than the lease.
     whys = (f"{each.key}: {each.sentence.partition('; ')[0]}" for each in found)
-    fix = "correct the file, on a standby's box by the leader's; `gpubid check --against-running` says more"
+    fix = "correct the file, on a standby with the leader's file; `gpubid check --against-running` says more"
     return [doctor_checks.Line("start", doctor_checks.Verdict.FAIL, f"no daemon starts: {why}", fix) for why in whys]
 
 
@@ -152,7 +152,7 @@ def _of_another_fleet(config: "Config", fleet_id: str) -> list[doctor_checks.Lin
 
 
 def _moved(error: "LedgerError") -> list[doctor_checks.Line]:
-    """Return a line if the error says that the ledger was moved elsewhere: nobody opens it any more."""
+    """Return a line if the error says that the ledger was moved elsewhere, so that no program opens it any more."""
     from agent.ledger.ledger_errors import Code
 
     sentence, _, fix = error.sentence.partition("; ")

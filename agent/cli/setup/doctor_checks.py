@@ -92,12 +92,12 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
             )
         ]
     except market_errors.MarketError as error:
-        fix = "do what it says, or check the market's status page and this machine's network"
+        fix = "follow the message, or check the market's status page and this machine's network"
         return [*lines, Line(name, Verdict.FAIL, str(error), fix)]
     finally:
         await it.close()
     if not settings.may_spend:
-        fix = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
+        fix = f"write spend = true in [markets.{settings.name}] when `gpubid plan` shows what you want"
         lines.append(Line(f"spend {settings.name}", Verdict.WARN, "it only reads: nothing is paid for", fix))
     return lines
 
@@ -105,7 +105,7 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
 def _key(name: str, account: "Account", bound: Mapping[str, str]) -> Line:
     mine = bound.get(name, "")
     if mine and account.account_id and mine != account.account_id:
-        sentence = f"the key is of account {account.account_id}, the ledger of {mine}: nothing is paid for"
+        sentence = f"the key belongs to account {account.account_id}, the ledger to {mine}: nothing is paid for"
         return Line(f"key {name}", Verdict.FAIL, sentence, "use the key of that account, or another [ledger] path")
     return Line(f"key {name}", Verdict.OK, f"valid, of account {account.account_id or 'unknown'}")
 
@@ -133,7 +133,7 @@ async def _listing(name: str, it: "Market") -> Line:
 
 
 def _settlement(name: str, it: "Market") -> list[Line]:
-    """Say who stops spending where no credit does."""
+    """Return a line for a market without credit: only the budgets stop spending there."""
     if it.rules().settlement is Settlement.PREPAID:
         return []
     sentence = f"{name} is paid by a later bill: no credit ends what runs there, only the budgets of this configuration"
@@ -249,7 +249,7 @@ async def daemon(config: "Config") -> list[Line]:
     try:
         health, metrics = await asyncio.gather(page(f"{url}/healthz"), page(f"{url}/metrics"))
     except (OSError, TimeoutError) as error:
-        sentence = f"nobody serves metrics at {url}: {_silence(error)}"
+        sentence = f"no program serves metrics at {url}: {_silence(error)}"
         return [Line("daemon", Verdict.FAIL, sentence, "systemctl start gpubid, or gpubid run")]
     lines = [
         Line("daemon", Verdict.OK if '"ok": true' in health else Verdict.FAIL, f"metrics at {url}/metrics; {health}")
@@ -257,12 +257,17 @@ async def daemon(config: "Config") -> list[Line]:
     lines += _quotas(metrics)
     if f'gpubid_build_info{{version="{__version__}"}}' not in metrics:
         lines.append(
-            Line("daemon's version", Verdict.WARN, f"it is another one than {__version__}", "systemctl restart gpubid")
+            Line(
+                "daemon's version",
+                Verdict.WARN,
+                f"it is not {__version__}, as this program is",
+                "systemctl restart gpubid",
+            )
         )
     if "gpubid_config_last_reload_successful 0.0" in metrics:
         fix = "gpubid check, fix the file, systemctl reload gpubid"
         lines.append(
-            Line("reload", Verdict.FAIL, "the last reload was refused; the daemon runs with the files before", fix)
+            Line("reload", Verdict.FAIL, "the last reload was refused; the daemon keeps its last good files", fix)
         )
     return lines
 
@@ -281,7 +286,7 @@ def _quotas(metrics: str) -> list[Line]:
         used = float(said) / pace.DAILY_ROWS
         verdict = Verdict.OK if used < MUCH_USED else Verdict.WARN
         fix = "" if verdict is Verdict.OK else "let workloads search less; the count starts again at 00:00 UTC"
-        sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that we allow ourselves a day"
+        sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that gpubid allows itself a day"
         lines.append(Line(f"quota {name}", verdict, sentence, fix))
     return lines
 
@@ -312,7 +317,7 @@ async def page(url: str) -> str:
 async def units() -> list[Line]:
     """Check the service and its timer, if systemd runs this machine."""
     if not BOOTED.is_dir():  # noqa: ASYNC240 - one look
-        return [Line("unit", Verdict.WARN, "systemd does not run this machine", "let something restart gpubid run")]
+        return [Line("unit", Verdict.WARN, "systemd does not run this machine", "let a supervisor restart gpubid run")]
     lines = []
     for unit in UNITS:
         said = await run("systemctl", "show", unit, "--property=ActiveState,UnitFileState,NRestarts")

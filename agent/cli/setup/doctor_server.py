@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent.ledger.storage_port import Storage
 
 SLOW_SECONDS = 0.05
-"""A round trip this long makes each commit noticeable: a cycle commits some ten times."""
+"""A round trip this long slows every cycle noticeably, because a cycle commits some ten times."""
 MOST_KEEPALIVE_SECONDS = 30
 
 
