@@ -35,7 +35,7 @@ class Kind:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Machine:
-    """A machine as the server lists it; `ended` is when its cloud took it back, whatever the server says."""
+    """A machine as the server lists it. Its cloud took it back at `ended`, even if the server says otherwise."""
 
     machine_id: int
     uuid: str

@@ -40,7 +40,7 @@ class Side(ServedMarket):
         return len(self.world.kinds)
 
     def follow(self, now: float) -> None:
-        """Move the market along once somebody has asked it something; nobody sees whether it moves before that."""
+        """Move the market once it has been called; before that nobody sees whether it moves."""
         if self.api.is_used:
             self.api.advance_to(now)
 
@@ -53,7 +53,7 @@ class Side(ServedMarket):
         return truth.as_json(self.world)
 
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
-        """Yield what the types with free machines cost."""
+        """Yield the price of each type with free machines."""
         for kind in self.world.kinds:
             if kind.count == gpus and not kind.is_spot and self.world.free(kind):
                 yield Ask(
@@ -88,7 +88,7 @@ class Side(ServedMarket):
         return fields
 
     def only_reads(self, asked: Asked) -> bool:
-        """Return whether a call is a question: on this server these are POSTs too."""
+        """Return whether a call only reads. On this server such calls are POSTs too."""
         return asked.path.rstrip("/").rsplit("/", 1)[-1] in _QUESTIONS
 
     async def close(self) -> None:

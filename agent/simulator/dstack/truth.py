@@ -7,7 +7,7 @@ from agent.simulator.dstack.world import World
 
 
 def as_json(world: World) -> dict[str, Any]:
-    """Return the whole truth in JSON shapes, runs in the words of the other markets' contracts."""
+    """Return the whole state as JSON. Runs have the keys that contracts have on the other markets."""
     total = world.charged_total()
     return {
         "now": world.now,

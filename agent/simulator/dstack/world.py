@@ -118,7 +118,7 @@ class World:
         return fleet
 
     def submit(self, spec: Mapping[str, Any], name: str) -> Run:
-        """Take an order, or raise Refused; its machine is looked for afterwards."""
+        """Take an order, or raise Refused. Its machine is searched for afterwards."""
         named = [run for run in self.runs.values() if run.name == name and not run.is_deleted]
         if any(run.status not in FINISHED for run in named):
             raise Refused(
@@ -168,7 +168,7 @@ class World:
         """Do nothing: clouds are paid in arrears."""
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
-        """Let a machine fall silent; the server goes on calling its run running."""
+        """Silence a machine. The server still lists its run as running."""
         run = self._on(machine_id)
         if run.machine is None:
             return
@@ -193,7 +193,7 @@ class World:
             self._end(run, "instance_unreachable", "")
 
     def interrupt(self, machine_id: int) -> None:
-        """Let a cloud take a spot machine back; one that is back already stays so."""
+        """Let a cloud take a spot machine back. A machine that is back already does not change."""
         run = self._on(machine_id)
         if run.machine is not None and run.machine.ended is None:
             self._take_back(run)
@@ -276,7 +276,7 @@ class World:
             self._close(run)
 
     def _let_go(self, run: Run, machine: Machine) -> None:
-        """Let a cloud take a machine back, or let the server give it up: at once where it has no keys of the cloud."""
+        """Let a cloud take a machine back, or let the server give up, at once if it has no keys of the cloud."""
         if machine.ended is None and machine.kind.backend not in self.backends:
             self._call_terminated(machine)
             return
@@ -326,7 +326,7 @@ class World:
             and order.get("spot_policy", "on-demand") in ("auto", "spot" if kind.is_spot else "on-demand")
         ]
         fleet = self.fleets.get(_fleet_of(order))
-        # A fleet is of machines on demand alone unless it says otherwise, and an order cannot widen it.
+        # A fleet has only machines on demand unless its file says otherwise. An order cannot change that.
         policy = fleet["configuration"].get("spot_policy") or "on-demand" if fleet is not None else ""
         of_fleet = [kind for kind in found if policy in {"auto", "spot" if kind.is_spot else "on-demand"}]
         return sorted(of_fleet, key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))

@@ -20,9 +20,9 @@ class Runpod:
 
     credit: float = 100.0
     scale: float = 1.0  # times the hosts of each type
-    mode: str = "spot_discontinued"  # what is sold, today's by default: see sales_modes.py
+    mode: str = "spot_discontinued"  # the sales mode, by default today's: see sales_modes.py
     low_balance: str = "terminate"  # without credit: "terminate" ends pods without a network volume, or "stop"
-    bid_share: float = 0.3  # of the renters that come, those who bid
+    bid_share: float = 0.3  # share of the other renters who bid
     bills_silent_hosts: bool = False  # undocumented; renters claim the money from support afterwards
     turns: tuple[Turn, ...] = ()
 

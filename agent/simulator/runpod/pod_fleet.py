@@ -138,7 +138,7 @@ class Fleet:
         self.till.close(pod, self._timeline.now)
 
     def displace(self, holders: list[Holder]) -> None:
-        """Take their GPUs for another renter: guests leave, our pods get SIGTERM and are killed five seconds later."""
+        """Take their GPUs for another renter. Guests leave; our pods get SIGTERM and are killed five seconds later."""
         for holder in holders:
             self._stock.remove(holder)
             if isinstance(holder, Guest):
@@ -180,7 +180,7 @@ class Fleet:
         self._reckon(pod)
 
     def _load(self, pod: Pod) -> None:
-        """Let the work of a pod on a network volume go on where the volume's files are."""
+        """Continue the work of a pod from the files of its network volume."""
         if pod.terms.network_volume is not None:
             pod.worked = self._worked.get(pod.terms.network_volume, pod.worked)
 

@@ -54,7 +54,7 @@ class Side(ServedMarket):
         return truth.as_json(self.world)
 
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
-        """Yield what the hosts with enough free GPUs cost on demand."""
+        """Yield the on-demand price of each host with enough free GPUs."""
         pods = self.world
         for host in pods.hosts.values():
             if pods.stock.free(host) >= gpus:

@@ -7,7 +7,7 @@ from agent.simulator.runpod.world import World
 
 
 def as_json(world: World) -> dict[str, Any]:
-    """Return the whole truth in JSON shapes, pods in the words of the other market's contracts."""
+    """Return the whole state as JSON. Pods have the keys that contracts have on the other market."""
     total = world.charged_total()
     return {
         "now": world.now,

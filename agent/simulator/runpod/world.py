@@ -120,7 +120,7 @@ class World:
 
     @property
     def offered(self) -> Hashable:
-        """Return a key of the catalogue: while it is equal, so is every answer about offers."""
+        """Return a key of the catalogue. While this key is equal, every answer about offers is equal."""
         spikes = prices.spiking(self.climate, self.now - self.start_time)
         return self.stock.changes, self._silences, self.mode, spikes
 
@@ -281,7 +281,7 @@ class World:
             self.fleet.end(pod, Change.EXITED, "host_gone")
 
     def set_credit(self, dollars: float) -> None:
-        """Set the account's balance; its consequences follow at the next check of billing."""
+        """Set the account's balance. The next check of billing acts on it."""
         self.fleet.till.grant(dollars - self.credit)
 
     def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:

@@ -1,4 +1,4 @@
-"""The faults that answer a call in the place of the server, before it is applied."""
+"""The faults that answer a call instead of the server, before the call is applied."""
 
 from collections.abc import Mapping
 

@@ -60,7 +60,7 @@ def ok(document: object) -> Reply:
 
 
 def refuse(refused: Refused) -> Reply:
-    """Answer a refusal in the form that the server has for its status."""
+    """Return the answer of a refusal, in the server's form for its status."""
     reason = {"msg": refused.sentence, "code": refused.code}
     if refused.status == 422:  # noqa: PLR2004 - the status of a validation
         kind = "missing" if refused.sentence == "Field required" else "value_error"

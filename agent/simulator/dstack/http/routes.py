@@ -29,19 +29,19 @@ class Surface:
         self._frozen: Frozen = {}
 
     def freeze(self, fault: Fault) -> None:
-        """Keep the lists as they are, for as long as a fault shows them."""
+        """Freeze the lists for as long as a fault shows them."""
         if fault.name == "stale_list":
             runs = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
             machines = [views.machine_row(one, PROJECT) for one in self.world.machines.values()]
             self._frozen[fault] = runs[::-1], machines[::-1]
 
     def runs(self, call: Call) -> list[dict[str, Any]]:
-        """Return the runs that this caller is shown, the newest first: as on the real server, also deleted ones."""
+        """Return the runs that this caller sees, the newest first, with deleted ones as on the real server."""
         rows = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
         return self._shown(call, rows[::-1], 0)
 
     def machines(self, call: Call) -> list[dict[str, Any]]:
-        """Return the machines that this caller is shown, the newest first."""
+        """Return the machines that this caller sees, the newest first."""
         rows = [views.machine_row(one, PROJECT) for one in self.world.machines.values()]
         return self._shown(call, rows[::-1], 1)
 
@@ -156,7 +156,7 @@ def list_machines(surface: Surface, call: Call) -> Reply:
 
 
 def events(surface: Surface, call: Call) -> Reply:
-    """Answer with the events of some machines' making; the server has more kinds, which nobody asks for here."""
+    """Answer with the events of the creation of machines. The real server has more kinds, which nobody here needs."""
     wanted = call.fields.get("target_instances") or []
     if not 0 < len(wanted) <= 16:  # noqa: PLR2004 - as the server
         raise Refused(422, "List should have at least 1 item after validation", where=("body", "target_instances"))

@@ -10,7 +10,7 @@ from agent.simulator.dstack.world import World
 
 _MIB = 1024
 PROBE_SECONDS = 15.0
-"""Between two probes of a service whose order does not say it, as in the server's own document."""
+"""Seconds between two probes if the order does not say them, as in the server's own document."""
 
 
 def user(world: World) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def user(world: World) -> dict[str, Any]:
 
 
 def project(world: World, name: str, suffix: str = "") -> dict[str, Any]:
-    """Return the project with its clouds; with a suffix it is another one."""
+    """Return the project with its clouds. With a suffix it is another project."""
     last = world.project_id[-1:]
     return {
         "project_id": world.project_id[:-1] + (suffix or last),
@@ -135,7 +135,7 @@ def run_row(run: Run, project_name: str, now: float) -> dict[str, Any]:
 
 
 def job_spec(name: str, order: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the server made of an order for its one job."""
+    """Return the one job that the server made of an order."""
     return {
         "replica_num": 0,
         "job_num": 0,
@@ -156,7 +156,7 @@ def job_spec(name: str, order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def event(machine: Machine, world: World, project_name: str) -> dict[str, Any]:
-    """Return the event of a machine's making."""
+    """Return the event of the creation of a machine."""
     own = {"project_id": world.project_id, "project_name": project_name}
     return {
         "id": machine.uuid,
@@ -195,7 +195,7 @@ def _submission(run: Run, now: float) -> dict[str, Any]:
 
 
 def _paces(run: Run) -> list[float]:
-    """Return the seconds between two probes, of each probe of a service."""
+    """Return the seconds between two requests of each probe of a service."""
     return [float(probe.get("interval") or PROBE_SECONDS) for probe in run.configuration.get("probes") or ()]
 
 

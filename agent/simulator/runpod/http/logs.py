@@ -62,12 +62,12 @@ def _first(surface: Surface, call: Call, pod: Pod) -> int:
 
 
 def _gone(pod: Pod) -> int:
-    """Return how many lines of its real processes are kept no longer."""
+    """Return how many lines of its real processes are no longer kept."""
     return pod.process.printed()[0] if pod.process is not None else 0
 
 
 def _split(line: str, pod: Pod) -> tuple[float, str]:
-    """Part a line into its time and its text."""
+    """Split a line into its time and its text."""
     first, _, rest = line.partition(" ")
     try:
         return dt.datetime.fromisoformat(first).timestamp(), rest

@@ -18,7 +18,7 @@ class Limits:
         self._counts: dict[str, tuple[int, int]] = {}  # which window of a name, and its calls
 
     def pace(self, now: float) -> Reply | None:
-        """Count a call; answer it if it is one too many."""
+        """Count a call, and return the refusal if it is one too many."""
         refused = None
         for name, quota, seconds in self._windows:
             number = int(now // seconds)

@@ -123,7 +123,7 @@ def window(call: Call) -> tuple[float, float, str]:
 
 
 def bucket(at: float, size: str) -> float:
-    """Return the begin of the bucket of an instant."""
+    """Return the beginning of the bucket of an instant."""
     whole = dt.datetime.fromtimestamp(at, dt.UTC).replace(minute=0, second=0, microsecond=0)
     if size != "hour":
         whole = whole.replace(hour=0)

@@ -52,7 +52,7 @@ def change_volume(surface: Surface, call: Call, volume_id: str) -> Reply:
 
 
 def delete_volume(surface: Surface, _: Call, volume_id: str) -> Reply:
-    """Delete a volume. That the market keeps one that a pod uses is assumed."""
+    """Delete a volume. Assumed: the market refuses to delete one that a pod uses."""
     world = surface.world
     if world.volumes.get(volume_id) is None:
         return _missing(volume_id)

@@ -17,7 +17,7 @@ from agent.simulator.simulator_record import DEFAULT_KEY
 from agent.simulator.weather import Weather
 
 MOST_KEPT = 64
-"""Most answers about offers that are kept at once."""
+"""How many answers about offers are kept at most."""
 
 
 class Surface:
