@@ -72,7 +72,7 @@ async def test_a_kill_of_one_target_leaves_the_others_alone(tmp_path: Path) -> N
         assert (await gpubid(tmp_path, "kill", "--lift", "train/0")).code == 0
         resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"]}
         assert "pause:market:vast" in resting
-        named = f"pause of market vast, after uid {os.getuid()}; `gpubid resume market:vast` ends it"
+        named = f"pause of market vast, by uid {os.getuid()}; `gpubid resume market:vast` ends it"
         assert f"hold until it is lifted: {named}" in (await gpubid(tmp_path, "fleet")).out
         assert "kill:slot:train/0" not in resting
 

@@ -171,9 +171,10 @@ def kept_back(row: "Mapping[str, Any]", now: str) -> str:
     """Return a hold, a cooldown or a count as a line: its end, its meaning, its cause, and the command that ends it."""
     from agent.decide.operators import hold_words
 
-    what = row["what"]
+    what, ground = row["what"], row["after"]
     spoken = f"{hold_words.kind(what)} {_span(row['until'], now)}: {hold_words.meaning(what)}"
-    return f"{spoken}, after {row['after']}; {hold_words.way_out(what)}"
+    cause = f"by {ground}" if ground.startswith("uid ") else f"after {ground}"
+    return f"{spoken}, {cause}; {hold_words.way_out(what)}"
 
 
 def _span(until: str, now: str) -> str:
