@@ -149,7 +149,7 @@ class App:
         """Open the ledger, settle the intents that a crash left in it, and read the accounts of the keys.
 
         Raises:
-            LedgerError: it is locked, corrupt, newer than this program, or belongs to another account.
+            LedgerError: it is locked, corrupt, newer than this program, of another account, or of a rehearsal.
         """
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         clock = SteadyClock(outside.clock)
@@ -162,6 +162,7 @@ class App:
             clock.recall(recorded)
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
+            await (await ledger.reader()).refuse_rehearsed()
             await intents.settle_crash(ledger, clock.now())
             await simulated_market_reset.end_leases(ledger, outside.anew, clock.now())
             await app.billing_watch.read_bills()

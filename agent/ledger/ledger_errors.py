@@ -34,6 +34,8 @@ class Code(Enum):
     """Another daemon has written this ledger since; this one may write nothing any more, releases included."""
     UNLED = "unled"
     """This daemon cannot show that it still leads; until it can, it sends nothing, releases included."""
+    REHEARSED = "rehearsed"
+    """A rehearsal wrote this ledger. Its market is gone, so nothing continues from it."""
     MOVED = "moved"
     """The ledger was moved elsewhere; what was recorded since is there."""
 

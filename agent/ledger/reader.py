@@ -29,7 +29,7 @@ from agent.ledger import fill_memory, moved_marks, single_facts, storage
 from agent.ledger.connection_thread import ConnectionThread, rows
 from agent.ledger.file import ledger_check, sidecar, table_export
 from agent.ledger.leader import Leader
-from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.storage_port import Storage
 from agent.ledger.tables import (
@@ -289,6 +289,18 @@ class Reader:
         """Return the end of the rehearsal that wrote this ledger; None if a daemon wrote it."""
         end = (await self.meta()).get(single_facts.REHEARSED_UNTIL)
         return None if end is None else dt.datetime.fromisoformat(end)
+
+    async def refuse_rehearsed(self) -> None:
+        """Refuse a ledger that a rehearsal wrote: its market is gone, so no cycle can continue from it.
+
+        Raises:
+            LedgerError: REHEARSED.
+        """
+        end = await self.rehearsed_until()
+        if end is not None:
+            ended = f"a rehearsal wrote this ledger and ended at {end:%Y-%m-%d %H:%M:%S} UTC, so it has no next cycle"
+            verbs = "`gpubid fleet`, `gpubid spend`, `gpubid savings` and `gpubid ledger events` read it"
+            raise LedgerError(Code.REHEARSED, f"{ended}: {verbs}; to run, name another file as [ledger] path")
 
     async def recollection(self, now: dt.datetime) -> Recollection:
         """Return the daemon's memory at `now`, read from the file."""

@@ -80,11 +80,11 @@ async def test_verbs_of_the_next_cycle_name_the_verbs_that_read_a_kept_ledger(tm
     text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
     (tmp_path / "agent.toml").write_text(text)
     await gpubid(tmp_path, "rehearse", "--climate", "calm", "--hours", "0.1", "--keep-ledger", "kept")
-    for verb in ("plan", "explain"):
+    for verb in ("plan", "explain", "run"):
         asked = await gpubid(tmp_path, verb)
-        assert asked.code == 1, asked
+        assert asked.code == 2, asked
         assert "a rehearsal wrote this ledger and ended at 2026-07-27 00:06:" in asked.err
-        assert "there is no next cycle; `gpubid fleet`, `gpubid spend`" in asked.err
+        assert "it has no next cycle: `gpubid fleet`, `gpubid spend`" in asked.err
 
 
 async def test_it_begins_when_it_is_told_to_as_for_the_windows_of_a_night_in_which_clocks_change(

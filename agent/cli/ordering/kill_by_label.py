@@ -35,6 +35,7 @@ UNUSABLE = frozenset(
         Code.UNREACHABLE,
         Code.NO_DRIVER,
         Code.MOVED,
+        Code.REHEARSED,
         Code.UNLED,
         Code.DEPOSED,
     }

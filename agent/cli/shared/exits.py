@@ -40,5 +40,6 @@ def refused(error: LedgerError) -> NoReturn:
         Code.NEWER_SCHEMA: BAD_INPUT,
         Code.UNRELEASED_SCHEMA: BAD_INPUT,
         Code.BAD_BACKUP: BAD_INPUT,
+        Code.REHEARSED: BAD_INPUT,
     }
     stop(codes.get(error.code, FAILED), [error.sentence])

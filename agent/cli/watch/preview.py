@@ -52,16 +52,6 @@ async def _dry_cycle(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
             for poller in app.pollers:
                 poller.searches.is_patient = True
             try:
-                await _refuse_rehearsed(app)
                 return await app.cycle()
             finally:
                 await app.close()
-
-
-async def _refuse_rehearsed(app: App) -> None:
-    """End if a rehearsal wrote the ledger: its market is gone, so a cycle on it would decide about nothing."""
-    end = await (await app.ledger.reader()).rehearsed_until()
-    if end is not None:
-        ended = f"a rehearsal wrote this ledger and ended at {end:%Y-%m-%d %H:%M:%S} UTC, so there is no next cycle"
-        verbs = "`gpubid fleet`, `gpubid spend`, `gpubid savings`, `gpubid ledger events` and `gpubid strategy learned`"
-        exits.stop(exits.FAILED, [f"{ended}; {verbs} read it"])
