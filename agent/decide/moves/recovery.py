@@ -239,8 +239,8 @@ def _raise(
     if not numbers.may_raise or not is_bid or lease.interrupted_by in BEYOND_BIDS:
         return []
     beat = bidding.price_to_outbid(lease, slot.down.quotes)
-    if beat is None:
-        return []
+    if beat is None or (lease.paused_by_us and lease.gpu_rate > beat):
+        return []  # what we stopped at a bid that wins needs a start, and no higher bid
     least = max(beat, lease.host_floor or beat) + bidding.LEAST_STEP
     bids = {bidding.opening(least, share, numbers.ceiling) for share in bidding.ladder(numbers.raise_headroom)}
     return [

@@ -111,6 +111,17 @@ def test_a_known_rival_within_the_ceiling_is_beaten() -> None:
     assert made.lease is not None
 
 
+@pytest.mark.parametrize(
+    ("rival", "is_paused_by_us", "is_raised"), [("0.25", True, True), ("0.21", True, False), ("0.21", False, True)]
+)
+def test_what_we_stopped_at_a_bid_that_wins_is_started_and_its_bid_not_raised(
+    rival: str, *, is_paused_by_us: bool, is_raised: bool
+) -> None:
+    """After a move that was refused, the bid of the paused lease was raised twice before its start."""
+    held = lost(paused_by_us=is_paused_by_us, rival_floor=builders.per_hour(rival))
+    assert ("raise" in names(recovered(held))) is is_raised
+
+
 def test_a_rival_above_the_ceiling_is_not_chased() -> None:
     assert names(recovered(lost(rival_floor=builders.per_hour("0.37")))) == ["wait", "let_go"]
 
