@@ -1,5 +1,6 @@
 """A field of a pod that another field or GraphQL contradicts: nothing is lost, nothing is counted otherwise."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from agent.domain.market.instance import Instance, InstanceState
 from agent.markets import market_errors
 from agent.markets.runpod.evidence import contradictions, silence
 from tests.markets import pods
-from tests.markets.wire import Says
+from tests.markets.wire import Says, Seen
 
 RUNS: dict[str, Any] = {
     "id": pods.POD,
@@ -54,6 +55,25 @@ async def test_a_pod_whose_cost_and_two_reports_show_that_it_runs_is_running(
     shown = row(status=status)
     found = await seen(clock, (shown, RUNS))
     assert (found.state, found.bills_gpu) == (InstanceState.RUNNING, True)
+
+
+@pytest.mark.parametrize(("status", "cost", "is_done"), [("junk", 0, True), (None, 0, True), ("RUNNING", 1.32, False)])
+async def test_a_pause_that_is_refused_is_done_if_cost_and_graphql_show_the_pod_stopped(
+    clock: SteppedClock, status: str | None, cost: float, *, is_done: bool
+) -> None:
+    """One wrong word had the pause before a move of an outbid pod refused for as long as the word was wrong."""
+    shown, told = row(status=status, cost=cost, runtime=None), RUNS | {"desiredStatus": "EXITED", "runtime": None}
+    listed = pods.listing(shown, told=[told])
+
+    def answers(asked: Seen) -> Says:
+        if asked.path == f"/v2/pods/{pods.POD}/action":
+            return pods.problem(409, "Action stop is not valid for a pod that is EXITED.")
+        return Says(shown) if asked.path == f"/v2/pods/{pods.POD}" else listed(asked)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        await runpod.instances()
+        with nullcontext() if is_done else pytest.raises(market_errors.Rejected):
+            await runpod.pause(pods.POD)
 
 
 @pytest.mark.parametrize(

@@ -370,7 +370,7 @@ class RunPodMarket:
             row = parse.pod(await self._client.pod(instance_id))
         except market_errors.MarketError:
             return False
-        return row.id == instance_id and row.status == _EXITED
+        return row.id == instance_id and _EXITED in {row.status, self._told(row).row.status}
 
 
 def connect(
