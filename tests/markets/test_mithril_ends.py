@@ -47,3 +47,21 @@ async def test_a_bid_has_ended_with_its_time_or_without_a_machine(
         assert await mithril.instances() == []
         with pytest.raises(market_errors.NotFound):
             await mithril.instance(BID)
+
+
+@pytest.mark.parametrize("ended_at", ["2026-11-05T21:00:00Z", None], ids=["with the time of its end", "without"])
+@pytest.mark.parametrize("word", ["Open", "Paused", "Allocated", "junk"])
+async def test_a_bid_that_we_ended_is_over_whatever_its_word_once_it_has_the_time_of_its_end(
+    clock: SteppedClock, word: str, ended_at: str | None
+) -> None:
+    """A bid called open, from before its end on, was released again each minute for an hour."""
+    listed = listing(bid(status=word, deactivated_at=ended_at), machines=[])
+
+    def answers(seen: Seen) -> Says:
+        return Says(b"", 204) if seen.method == "DELETE" else listed(seen)
+
+    async with mithril_saying(answers, clock) as (mithril, _):
+        before = await mithril.instances()
+        await mithril.release(BID)
+        assert [row.instance_id for row in await mithril.instances()] == ([] if ended_at else [BID])
+    assert len(before) == (0 if word == "junk" and ended_at else 1)

@@ -27,19 +27,26 @@ class EndedBids:
 
     def __init__(self) -> None:
         self._looks: dict[str, int] = {}
+        self._cancelled: set[str] = set()
+
+    def cancelled(self, bid_fid: str) -> None:
+        """Note that the market confirmed the end of a bid that we ordered, as much as two listings do."""
+        self._cancelled.add(bid_fid)
 
     def look(self, listed: Iterable[parse.Bid]) -> None:
         """Count a listing. A bid without the time of its end has not ended."""
-        before = self._looks
-        ended = [bid for bid in listed if tolerant_rows.moment(bid.deactivated_at) is not None]
+        before, bids = self._looks, tuple(listed)
+        ended = [bid for bid in bids if tolerant_rows.moment(bid.deactivated_at) is not None]
+        self._cancelled.intersection_update(bid.fid for bid in bids)
         self._looks = {bid.fid: before.get(bid.fid, 0) + (bid.status == states.TERMINATED) for bid in ended}
 
     def has(self, bid: parse.Bid, machine: parse.Machine | None) -> bool:
         """Return whether a bid has ended, whatever its status is now.
 
-        Two listings showed its end, it still has the time of that, and no machine of it may hold GPUs.
+        Two listings or an order of ours showed its end, it has the time of that, and no machine of it may hold GPUs.
         """
-        is_ended = self._looks.get(bid.fid, 0) >= ENOUGH_LOOKS and tolerant_rows.moment(bid.deactivated_at) is not None
+        is_shown = bid.fid in self._cancelled or self._looks.get(bid.fid, 0) >= ENOUGH_LOOKS
+        is_ended = is_shown and tolerant_rows.moment(bid.deactivated_at) is not None
         return is_ended and (machine is None or not _is_live(machine))
 
 

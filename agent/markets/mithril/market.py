@@ -160,6 +160,7 @@ class MithrilMarket:
         del is_gone
         try:
             await self._client.cancel(instance_id)
+            self._ended.cancelled(instance_id)
         except market_errors.NotFound:
             return
         except market_errors.Unreachable as error:
