@@ -83,7 +83,7 @@ def harms(told: Done | str, truly: Done | str) -> list[str]:
 def _place(market: str, deed: str) -> Place:
     """Return the place of the sweep, with works for which the deed makes the program write or read more."""
     where, changes = sweep.place(market), dict[str, Any]()
-    if deed == "outbid":
+    if deed == "outbid" and market == "vast":
         # Its image takes so long to load that a raised bid is cheaper than another host.
         changes = {"image_gb": 40.0, "max_price": money.per_hour("0.57")}
     if deed == "watch":
@@ -112,18 +112,41 @@ async def _release(world: Both, where: Place) -> None:
 
 
 async def _outbid(world: Both, where: Place) -> None:
-    """Outbid the cheap workload's lease for half an hour by a bid that is worth beating."""
-    machine, dollars = _cheap(world, where)
+    """Outbid a lease for half an hour; at Vast.ai by a bid that is worth beating, at Mithril all of them."""
+    leave = {"vast": _rival_at_vast, "runpod": _rival_at_runpod, "mithril": _rival_at_mithril}[where.market](world)
+    await world.cycle(minutes=30)
+    world.simulator.sides[where.market].wake(world.clock.time())
+    leave()
+    await world.cycle(minutes=30)
+
+
+def _rival_at_vast(world: Both) -> Callable[[], object]:
+    machine, dollars = _cheap(world)
     rival = world.hosts.add_rival(machine, 1, dollars * 1.05)
-    await world.cycle(minutes=30)
-    world.hosts.advance_to(world.clock.time())
-    world.hosts.remove_rival(rival)
-    await world.cycle(minutes=30)
+    return lambda: world.hosts.remove_rival(rival)
+
+
+def _rival_at_runpod(world: Both) -> Callable[[], object]:
+    (lease,) = (lease for lease in world.running() if lease.slot.workload == CHEAP)
+    world.pods.advance_to(world.clock.time())
+    host = world.pods.pods[lease.instance_id].host
+    rival = world.pods.add_rival(host.machine_id, host.gpu_count, lease.gpu_rate.dollars * 1.05)
+    return lambda: world.pods.remove_rival(rival)
+
+
+def _rival_at_mithril(world: Both) -> Callable[[], object]:
+    """Put a rival above the limits of our bids into the pool of the first, for all of its machines."""
+    market = world.simulator.mithril.world
+    market.advance_to(world.clock.time())
+    pool = market.live_contracts()[0].pool
+    rival = market.add_rival(pool.fid, 400, pool.total)
+    return lambda: market.remove_rival(rival)
 
 
 async def _queue(world: Both, where: Place) -> None:
     """Have a start queued: somebody rents the paused GPU on demand for half an hour."""
-    machine, _ = _cheap(world, where)
+    assert where.market == "vast"
+    machine, _ = _cheap(world)
     await world.app.say(Order("pause", CHEAP), "a person")
     await world.cycle(minutes=5)
     world.hosts.advance_to(world.clock.time())
@@ -143,9 +166,8 @@ async def _watch(world: Both, where: Place) -> None:
     await world.cycle(minutes=60)
 
 
-def _cheap(world: Both, where: Place) -> tuple[int, float]:
+def _cheap(world: Both) -> tuple[int, float]:
     """Return the machine and the dollars an hour of the cheap workload's lease at Vast.ai."""
-    assert where.market == "vast"
     (lease,) = (lease for lease in world.running() if lease.slot.workload == CHEAP)
     world.hosts.advance_to(world.clock.time())
     return int(lease.host_id), lease.gpu_rate.dollars

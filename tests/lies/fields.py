@@ -272,6 +272,7 @@ OF_WRITES: Mapping[str, Mapping[str, Sequence[Field]]] = {
             Field("desiredStatus", (*TEXT, *_set("EXITED", "RUNNING", "TERMINATED")), _GRAPH),
         ),
         "release": (Field("status", (*TEXT, *_set(*_WORDS)), _ACTED),),
+        "outbid": (Field("status", (*TEXT, *_set(*_WORDS)), _PODS),),
     },
     "mithril": {
         "pause": (
@@ -280,6 +281,7 @@ OF_WRITES: Mapping[str, Mapping[str, Sequence[Field]]] = {
             Field("limit_price", (*NUMBER, *_set("$0.01", "$3000.00")), _CHANGED_BID),
         ),
         "release": (Field("status", (*TEXT, *_set(*_WORDS_OF_BIDS)), _CHANGED_BID),),
+        "outbid": (Field("status", (*TEXT, *_set(*_WORDS_OF_BIDS)), _BIDS),),
     },
 }
 """The fields of the answers to other writes than rents, and of reads that only some deeds need, by market and deed."""

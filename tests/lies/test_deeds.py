@@ -24,6 +24,15 @@ BELIEVED = {
     ): "moves to a floor that is told too low are refused: four in the half hour",
 }
 """Fields of which some lie is believed during a deed, and what follows."""
+_MOVES = "the slots move to a pool with another price, as if their bids went on waiting there"
+BELIEVED_WORDS = {
+    ("runpod", "outbid", "GET /v2/pods status: set 'TERMINATED'"): "another is rented; the old one is an orphan later",
+    ("mithril", "outbid", "GET /v2/spot/bids status: set 'Allocated'"): "it counts as loading, at its pool's price",
+    ("mithril", "outbid", "GET /v2/spot/bids status: set 'Open'"): _MOVES,
+    ("mithril", "outbid", "GET /v2/spot/bids status: set 'Paused'"): _MOVES,
+    ("mithril", "outbid", "GET /v2/spot/bids status: set 'Preempting'"): _MOVES,
+}
+"""Single lies that are believed during a deed, and what follows."""
 QUICK = (
     ("vast", "pause", "PUT /instances success: set False"),
     ("vast", "release", "DELETE /instances success: set False"),
@@ -31,6 +40,7 @@ QUICK = (
     ("vast", "outbid", "PUT /instances/bid_price success: set False"),
     ("vast", "outbid", "GET /instances actual_status: set 'junk'"),
     ("vast", "outbid", "GET /instances cur_state: null"),
+    ("runpod", "outbid", "GET /v2/pods status: set 'junk'"),
     ("runpod", "pause", "POST /v2/pods status: set 'TERMINATED'"),
     ("mithril", "pause", "PATCH /v2/spot/bids status: set 'Terminated'"),
 )
@@ -47,14 +57,19 @@ def judged(market: str, deed: str, lie: Lie) -> list[str]:
 
 
 def every_lie(market: str, deed: str) -> Sequence[Lie]:
-    """Return the lies that are told during a deed; while a lease is outbid, those about listings and searches too."""
-    return list(lies_of_fields([*OF_WRITES[market][deed], *(FIELDS[market] if deed == "outbid" else ())]))
+    """Return the lies that are told during a deed; while a lease of Vast.ai is outbid, those of every answer too."""
+    return list(
+        lies_of_fields([*OF_WRITES[market][deed], *(FIELDS[market] if (market, deed) == ("vast", "outbid") else ())])
+    )
 
 
 def lies_of(market: str, deed: str) -> Sequence[Lie]:
     """Return the lies that must not be believed during a deed."""
     return [
-        lie for lie in every_lie(market, deed) if (market, deed, f"{lie.field.route} {lie.field.name}") not in BELIEVED
+        lie
+        for lie in every_lie(market, deed)
+        if (market, deed, f"{lie.field.route} {lie.field.name}") not in BELIEVED
+        and (market, deed, str(lie)) not in BELIEVED_WORDS
     ]
 
 
