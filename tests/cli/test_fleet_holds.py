@@ -83,12 +83,13 @@ def test_a_hold_says_its_target_and_what_ends_it(word: Word, target: Target, sai
 def test_a_done_task_of_an_array_has_no_line_since_the_line_of_the_array_counts_it() -> None:
     places = (Target(TargetKind.SLOT, "sweep/1"), Target(TargetKind.SLOT, "train/0"))
     kept = [OperatorHold(Word.DONE, place, NOW, "a line of its log") for place in places]
-    held = OperatorHold(Word.HELD, Target(TargetKind.SLOT, "sweep/2"), NOW, "a crash")
+    held = [OperatorHold(Word.HELD, Target(TargetKind.SLOT, place), NOW, "a crash") for place in ("sweep/2", "train/0")]
     nothing = dict.fromkeys(("notices", "slots", "demands", "run_times", "services", "in_doubt"), ())
     arrays = [{"workload": "sweep", "sentence": "1/3 done"}]
-    rows = [row(each) for each in (*kept, held)]
+    rows = [row(each) for each in (*kept, *held)]
     shown = {**nothing, "arrays": arrays, "now": NOW.isoformat(), "holds_and_cooldowns": rows}
     lines = "\n".join(fleet._sentences(shown))
     assert "done of slot train/0" in lines
     assert "held of slot sweep/2" in lines
+    assert "held of slot train/0" not in lines
     assert "done of slot sweep/1" not in lines

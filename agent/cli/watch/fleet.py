@@ -142,8 +142,12 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     from agent.act.orders import operator_orders
 
     arrays = {row["workload"] for row in shown["arrays"]}
+    known = {row["what"] for row in shown["holds_and_cooldowns"]}
     for row in shown["holds_and_cooldowns"]:
-        if row["what"].partition(":")[0] not in operator_orders.MARKS and not _is_done_task(row["what"], arrays):
+        kind, _, target = row["what"].partition(":")
+        # What waited for a person, and was called done by him, waits no more.
+        is_settled = kind == "held" and f"done:{target}" in known
+        if kind not in operator_orders.MARKS and not is_settled and not _is_done_task(row["what"], arrays):
             yield kept_back(row, shown["now"])
 
 
