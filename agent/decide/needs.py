@@ -41,13 +41,15 @@ class Need:
     """A workload that has to choose.
 
     `key` changes when there is a new choice to make. `held_hosts` are the hosts of its paused leases, whose own price
-    decides whether to stay. `bars` has, for each market, the reasons that forbid all rents there now.
+    decides whether to stay. `bars` has, for each market, the reasons that forbid all rents there now. `is_pressed` says
+    that a deadline may soon force it to on-demand capacity.
     """
 
     workload: Workload
     key: tuple[str, ...]
     held_hosts: tuple[HostKey, ...]
     bars: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_pressed: bool = False
 
     def bars_at(self, market: str) -> tuple[str, ...]:
         """Return the bars at one market; when one of them ends, offers are searched at once."""
@@ -113,6 +115,7 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
 def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
+    pressed = False
     waiting = waiting_slots.of(fleet, work, in_force.holds)
     for place in work.places:
         if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
@@ -127,9 +130,10 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
             continue
         # Near the last call prices are searched again every `PRESSED_EVERY` seconds.
         key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
+        pressed |= is_pressed
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
-    return Need(work, tuple(key), tuple(hosts)) if key else None
+    return Need(work, tuple(key), tuple(hosts), is_pressed=pressed) if key else None
 
 
 def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:

@@ -3,7 +3,7 @@
 Invariants:
 1. A search that the market would not take yet is left to a later cycle, so that no search delays listings and endings.
 2. All questions for one workload are asked in one cycle: a half of the answers would hide the cheaper offers.
-3. Of the searches that are due, the one whose last is longest ago goes first.
+3. Of the searches that are due, those with a deadline near go first, and then the one whose last is longest ago.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -79,7 +79,7 @@ class OfferSearches:
     async def _choices(self, needs: Iterable[Need]) -> list[Offer]:
         now = self._clock.monotonic()
         found: list[Offer] = []
-        for need in sorted(needs, key=lambda need: self._pace.last(need.workload.name)):
+        for need in sorted(needs, key=lambda need: (not need.is_pressed, self._pace.last(need.workload.name))):
             name, bars = need.workload.name, need.bars_at(self._market.name)
             if not self._pace.is_due(name, need.key, bars, now):
                 continue

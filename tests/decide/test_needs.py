@@ -15,6 +15,7 @@ from agent.domain.record import budget
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Reason, Rent
 from tests.support import builders
 
@@ -142,3 +143,13 @@ def _is_struck(fleet: Fleet, caps: Limits, faulty: frozenset[str], market: str) 
     why = Reason("code", "sentence")
     rent = Rent(builders.slot(), offer, Tenure.INTERRUPTIBLE, builders.per_hour("0.2"), builders.per_hour("0.2"), why)
     return limits.strike(rent, fleet, limits.committed_by_fleet(fleet), caps, faulty) is not None
+
+
+def test_a_deadline_that_may_soon_force_on_demand_capacity_is_told() -> None:
+    """Its search goes before those of others (`agent/observe/offer_searches.py`)."""
+    pressed, relaxed = (
+        builders.workload(name, deadline=Deadline(10.0, builders.NOW + dt.timedelta(hours=hours)))
+        for name, hours in (("late", 10.5), ("early", 60.0))
+    )
+    found = needs.needs(builders.fleet(workloads=(relaxed, pressed)))
+    assert [(need.workload.name, need.is_pressed) for need in found] == [("early", False), ("late", True)]

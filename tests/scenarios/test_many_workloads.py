@@ -2,13 +2,15 @@
 
 import itertools
 from dataclasses import replace
+from datetime import timedelta
 
 from agent.daemon import SOON_SECONDS, seconds_to_next
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.work.deadline import Deadline
 from agent.observe import search_questions
 from agent.observe.search_pace import ASK_AGAIN
-from tests.support.scene import POLL, work
+from tests.support.scene import POLL, START, work
 from tests.support.world import Rehearsed, play
 
 WORKLOADS = 12
@@ -62,6 +64,17 @@ def test_the_next_cycle_begins_when_the_market_takes_the_search_that_was_left() 
         assert sum(at > 0 for at in asked_at(world).values()) > before
 
     play(story, seed=1, workloads=UNPAID)
+
+
+def test_a_deadline_that_is_near_is_searched_for_first() -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.cycle()
+        asked = asked_at(world)
+        assert asked["last"] >= 0.0
+        assert min(asked.values()) < 0.0
+
+    by = Deadline(10.0, START + timedelta(hours=10.5))
+    play(story, seed=1, workloads=(*UNPAID, replace(UNPAID[0], name="last", deadline=by)))
 
 
 def test_every_workload_rents_though_the_searches_of_all_do_not_fit_into_one_cycle() -> None:
