@@ -25,6 +25,7 @@ COUNTED = {
 """Lies that are counted wrong, and for how long. A wrong count of an hour is $0.45 at most here."""
 _LEAVES = "the release that follows counts until the machine is proven gone, a minute longer than its cloud charges"
 COUNTED_FIELDS = {
+    ("vast", "GET /instances actual_status"): "a new container that is said to load, or whose host is silent, is free",
     ("dstack", "* id"): "a rent under an id that no run has counts at its price until the lie is over",
     ("dstack", "* latest_job_submission"): _LEAVES,
     (
