@@ -97,6 +97,8 @@ class HedgedParams(Params):
     """With `weigh_markets`: time kept free before the last instant."""
     start_delay: Duration = duration("20m")
     """With `weigh_markets`: time kept free for a start of on-demand."""
+    weather_hours: float = Field(default=24.0, ge=1, le=1000)
+    """With `weigh_markets`: how many hours a good or bad time of a market lasts on average."""
     wait_gain: float = Field(default=0.002, ge=0, le=1)
     """With `weigh_markets`: waiting must save more than the price of this many hours on demand."""
     near_price: float = Field(default=0.1, ge=0, le=1)
@@ -122,4 +124,4 @@ class HedgedParams(Params):
     @property
     def weighing(self) -> multi_pool_policy.MultiPoolParams:
         """The numbers of the choice between markets."""
-        return multi_pool_policy.MultiPoolParams(self.wait_gain, self.near_price)
+        return multi_pool_policy.MultiPoolParams(self.wait_gain, self.near_price, self.weather_hours)

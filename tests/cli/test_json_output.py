@@ -100,11 +100,11 @@ UNSEEN = {
     # A list where any price is known.
     "lab show": {"pools[].spot", "pools[].on_demand[]"},
     # Rivals need a ledger with outbids; tests/lab/test_fit.py has one.
-    # Hazards are a table where there are traces.
+    # Regimes are a table where there are traces.
     "lab fit": {
         *(key.path for key in SECTIONS["lab fit"] if key.path.startswith("rivals.")),
         "fits[].later_half",
-        "hazards",
+        "regimes",
     },
     # From an own start only; tests/cli/test_tune.py has one.
     "lab tune": {

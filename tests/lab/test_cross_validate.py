@@ -9,12 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.decide.deadline import hazards
+from agent.decide.deadline import hazards, regimes
 from agent.decide.service.availability_dial import LAW
 from agent.lab.cross_validation import availability_rounds, deadline_rounds, pools_rounds, trace_records
 from agent.lab.deadline import hazard_fitting
 from agent.lab.deadline.deadline_jobs import Setting
 from agent.lab.jobs.trace_windows import Prices
+from agent.lab.pools import regime_fitting
 
 COMMAND = ["lab", "cross-validate", "--workers", "1", "--job-hours", "8", "--deadline-hours", "10,14"]
 SHORT = ["--deadline-hours", "4", "--stride-hours", "60"]
@@ -140,12 +141,13 @@ def test_longer_jobs_over_pools_have_no_interval_on_a_short_record(records: Path
     assert told["ci95"] == [None, None]
 
 
-def test_the_hazards_of_several_pools_are_those_of_the_other_records(records: Path) -> None:
+def test_the_regimes_are_those_of_the_other_records(records: Path) -> None:
     found = trace_records.read(records)
     plan = pools_rounds.Plan(8, (9.0,), (0.2,), 12)
     for judged, others in trace_records.left_out(found, ()):
-        fitted = hazard_fitting.fit(hazard_fitting.sights([other.folder for other in others], 16))
-        assert pools_rounds.problem(plan, judged, others).first_hazards == fitted
+        sights = regime_fitting.sights([other.folder for other in others], 16)
+        fitted = regimes.with_flicker(regime_fitting.fit(sights))
+        assert pools_rounds.problem(plan, judged, others).first_regimes == fitted
 
 
 def test_a_record_is_judged_on_the_sets_that_it_has_and_on_all_its_pools(records: Path) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agent.decide.deadline import hazards
+from agent.decide.deadline import regimes
 from agent.domain.market.tenure import Tenure
 from agent.lab.jobs import tick_engine
 from agent.lab.jobs.job_terms import HOUR, Course, JobCase, Terms, Window
@@ -22,33 +22,33 @@ def job(hours: float) -> JobCase:
     return JobCase("flicker", "one", "flicker", terms, Window(terms.pools, TICK, 0, course))
 
 
-def run(hours: float, known: hazards.Hazards) -> tick_engine.Run:
+def run(hours: float, known: regimes.Regimes) -> tick_engine.Run:
     case = job(hours)
     return tick_engine.play(case, own_kernel.Wander(case.terms, known=known))
 
 
 def test_three_spells_that_end_at_the_next_look_are_called_flicker() -> None:
-    belief = hazards.first(hazards.OF_SEVERAL, is_up=True, age=hazards.FIRST_AGE_HOURS)
+    belief = regimes.first(regimes.SHIPPED, is_up=True)
     for _ in range(3):
         for is_up in (False, True):
-            belief = hazards.observe(hazards.OF_SEVERAL, belief, is_up=is_up, hours=LOOK)
-    assert int(belief.weights(hazards.OF_SEVERAL).argmax()) == len(hazards.OF_SEVERAL.factors) - 1
+            belief = regimes.observe(regimes.SHIPPED, belief, is_up=is_up, hours=LOOK)
+    assert int(belief.shares.argmax()) == regimes.SHIPPED.count - 1
 
 
 def test_a_pool_that_stays_is_not_called_flicker() -> None:
-    belief = hazards.first(hazards.OF_SEVERAL, is_up=True, age=hazards.FIRST_AGE_HOURS)
+    belief = regimes.first(regimes.SHIPPED, is_up=True)
     for _ in range(36):
-        belief = hazards.observe(hazards.OF_SEVERAL, belief, is_up=True, hours=LOOK)
-    assert belief.weights(hazards.OF_SEVERAL)[-1] < hazards.FLICKER_SHARE
+        belief = regimes.observe(regimes.SHIPPED, belief, is_up=True, hours=LOOK)
+    assert belief.shares[-1] < regimes.FLICKER_SHARE
 
 
 def test_work_is_started_less_often_where_every_start_is_lost_and_costs_less() -> None:
-    known, unknown = run(24, hazards.OF_SEVERAL), run(24, hazards.SHIPPED)
+    known, unknown = run(24, regimes.SHIPPED), run(24, regimes.FITTED)
     assert known.starts < unknown.starts
     assert known.cost < unknown.cost
 
 
 def test_a_day_and_a_half_costs_no_more_than_twenty_hours() -> None:
-    before, after = run(20, hazards.OF_SEVERAL), run(36, hazards.OF_SEVERAL)
+    before, after = run(20, regimes.SHIPPED), run(36, regimes.SHIPPED)
     assert after.cost <= before.cost
     assert all(Tenure.ON_DEMAND in {choice.tenure for choice in each.choices} for each in (before, after))

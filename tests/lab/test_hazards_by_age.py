@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.decide.deadline.hazards import Hazards
+from agent.decide.deadline.regimes import Regimes
 from agent.lab.deadline.hazard_fitting import Sight
 from tests.lab import hazards_by_age
 from tests.lab.test_cross_validate import write
 
-ONE = Hazards(edges=(0.0, 0.5), losses=(0.8, 0.2), returns=(1.0, 1.0))
+ONE = Regimes(hazards=((0.8, 0.2, 1.0, 1.0),), shares=(1.0,))
 
 
 def test_a_loss_counts_at_the_age_of_its_spell() -> None:

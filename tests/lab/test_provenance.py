@@ -102,4 +102,4 @@ def test_the_command_prints_the_mark(tmp_path: Path) -> None:
 )
 def test_every_trace_of_a_fitted_record_is_known_as_one(name: str, records: tuple[str, ...]) -> None:
     found = trace_files.folder(Path(RECORDED or "") / name)
-    assert {provenance.among(provenance.WARM, [trace]) for trace in found} == {records}
+    assert {provenance.among(provenance.REGIMES, [trace]) for trace in found} == {records}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide import plan
-from agent.decide.deadline import availability, hazards
+from agent.decide.deadline import availability_by_market, regimes
 from agent.decide.limits import limits
 from agent.decide.moves import voluntary_move
 from agent.domain.fleet import Fleet
@@ -35,9 +35,9 @@ WORK = builders.workload(strategy="hedged", kind=WorkloadKind.BATCH, deadline=De
 
 def known(market: str, *, is_there: bool) -> Capacity:
     """What an hour of looking at a market showed."""
-    nothing = (0.0,) * len(hazards.OF_SEVERAL.factors)
-    told = Capacity(is_there, builders.ago(hours=1), NOW, nothing, builders.per_hour("0.20"), market)
-    return replace(told, pool=f"{market}, by market", version=availability.version(hazards.OF_SEVERAL))
+    shares = tuple(regimes.first(regimes.SHIPPED, is_up=is_there).shares.tolist())
+    told = Capacity(is_there, builders.ago(hours=1), NOW, shares, builders.per_hour("0.20"), market)
+    return replace(told, pool=f"{market}, by market", version=availability_by_market.version(regimes.SHIPPED))
 
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), **changes: Any) -> Fleet:

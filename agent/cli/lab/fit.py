@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.lab import extra, fit_hazards, running
+from agent.cli.lab import extra, fit_regimes, running
 from agent.cli.shared import exits, session
 from agent.config import problems
 
@@ -37,7 +37,7 @@ def fit(
         int,
         typer.Option(
             min=1,
-            help="Hazards: this many instances at once count as capacity; by default the most that a folder shows.",
+            help="Regimes: this many instances at once count as capacity; by default the most that a folder shows.",
         ),
     ] = 1,
     toml: Annotated[bool, typer.Option("--toml", help="Print the numbers to paste, as TOML.")] = False,
@@ -59,17 +59,17 @@ def fit(
         exits.stop(
             exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed; name more traces"]
         )
-    hazards = fit_hazards.fitted(traces or [], instances)
+    regimes = fit_regimes.fitted(traces or [], instances)
     if as_json:
         fits = [_document(pool, law) for pool, law in rows]
-        session.print_json({"fits": fits, "rivals": _plain(rivals), "hazards": fit_hazards.document(hazards)})
+        session.print_json({"fits": fits, "rivals": _plain(rivals), "regimes": fit_regimes.document(regimes)})
         return
     (_print_toml if toml else _show)(rows, rivals)
-    if hazards is not None:
-        for line in fit_hazards.lines(hazards) if toml else ():
+    if regimes is not None:
+        for line in fit_regimes.lines(regimes) if toml else ():
             session.say(line)
         if not toml:
-            fit_hazards.show(hazards)
+            fit_regimes.show(regimes)
 
 
 def _read(places: "list[Path]", cap_hours: float | None) -> "list[Pool]":

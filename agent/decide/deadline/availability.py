@@ -46,7 +46,7 @@ def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
     found: dict[str, Capacity] = {}
     for (market, pool), works in sharing.items():
         before = next((known[work.name] for work in works if work.name in known), None)
-        after = looked(before, fleet, works, hazards.SHIPPED)
+        after = _looked(before, fleet, works)
         if after is not None:
             named = after if after.pool else replace(after, market=market, pool=pool)
             found |= dict.fromkeys((work.name for work in works), named)
@@ -96,9 +96,9 @@ def surplus(kept: Iterable[Capacity], more: Iterable[Capacity]) -> tuple[Capacit
 def learned(known: Capacity | None) -> hazards.Learned:
     """Return a strategy's view of a workload's capacity: the shipped hazards, and the evidence."""
     shipped = hazards.SHIPPED
-    if known is None or not is_of(known, shipped):
+    if known is None or not _is_of(known, shipped):
         return hazards.Learned(shipped)
-    return hazards.Learned(shipped, belief(known, shipped), known.price)
+    return hazards.Learned(shipped, _belief(known, shipped), known.price)
 
 
 @functools.lru_cache(8)
@@ -107,48 +107,48 @@ def version(used: hazards.Hazards) -> str:
     return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
 
 
-def is_of(known: Capacity, used: hazards.Hazards) -> bool:
-    """Return whether the evidence was weighed by these hazards."""
+def _is_of(known: Capacity, used: hazards.Hazards) -> bool:
     return known.version in {"", version(used)} and len(known.evidence) == len(used.factors)
 
 
-def belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
-    """Return the belief about a pool at its last look; without evidence of these hazards, its state and age alone."""
-    evidence = np.array(known.evidence) if is_of(known, used) else np.zeros(len(used.factors))
+def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
+    evidence = np.array(known.evidence) if _is_of(known, used) else np.zeros(len(used.factors))
     return hazards.Belief(known.is_there, (known.seen_at - known.since) / _HOUR, evidence)
 
 
-def looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload], used: hazards.Hazards) -> Capacity | None:
-    """Return the knowledge of a pool after this look, by these hazards; None if it was never asked for."""
+def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
     price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
     if price is None and not any(view.offers for view in fleet.markets.values()):
         return known  # the market was not asked: nothing new is known
     if known is None:
-        return _first(fleet.now, price, used)
+        return _first(fleet.now, price)
     is_there = price is not None and not any(_was_lost(fleet, work, known) for work in works)
     passed = fleet.now - known.seen_at
     if passed <= timedelta(0) or (is_there is known.is_there and passed < SAME_EVERY):
         return known
-    follow = _resumed if passed > UNWATCHED else _followed
-    return replace(follow(known, used, fleet.now, is_there=is_there), price=price or known.price)
+    if passed > UNWATCHED:
+        return _resumed(known, fleet.now, is_there, price)
+    return _followed(known, fleet.now, is_there, price)
 
 
-def _first(now: datetime, price: UsdPerHour | None, used: hazards.Hazards) -> Capacity:
-    nothing = (0.0,) * len(used.factors)
-    return Capacity(price is not None, now - _FIRST_AGE, now, nothing, price, version=version(used))
+def _first(now: datetime, price: UsdPerHour | None) -> Capacity:
+    nothing = (0.0,) * len(hazards.SHIPPED.factors)
+    return Capacity(price is not None, now - _FIRST_AGE, now, nothing, price, version=version(hazards.SHIPPED))
 
 
-def _resumed(known: Capacity, used: hazards.Hazards, now: datetime, *, is_there: bool) -> Capacity:
+def _resumed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
     """Return the knowledge after a time without looks."""
-    evidence = belief(known, used).evidence * 0.5 ** ((now - known.seen_at) / _HOUR / used.half_life)
-    begun = replace(_first(now, None, used), is_there=is_there, evidence=tuple(evidence.tolist()))
-    begun = replace(begun, market=known.market, pool=known.pool)
+    shipped = hazards.SHIPPED
+    evidence = _belief(known, shipped).evidence * 0.5 ** ((now - known.seen_at) / _HOUR / shipped.half_life)
+    begun = replace(_first(now, price), is_there=is_there, evidence=tuple(evidence.tolist()))
+    begun = replace(begun, price=price or known.price, market=known.market, pool=known.pool)
     return replace(begun, there=known.there, away=known.away, looks=known.looks + 1)
 
 
-def _followed(known: Capacity, used: hazards.Hazards, now: datetime, *, is_there: bool) -> Capacity:
+def _followed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
+    shipped = hazards.SHIPPED
     hours = (now - known.seen_at) / _HOUR
-    after = hazards.observe(used, belief(known, used), is_up=is_there, hours=hours)
+    after = hazards.observe(shipped, _belief(known, shipped), is_up=is_there, hours=hours)
     has_changed = is_there is not known.is_there
     counted = _counted(known, now, has_ended=has_changed) if known.is_begun else known
     return replace(
@@ -157,8 +157,9 @@ def _followed(known: Capacity, used: hazards.Hazards, now: datetime, *, is_there
         since=now if has_changed else known.since,
         seen_at=now,
         evidence=tuple(float(each) for each in after.evidence),
+        price=price or known.price,
         is_begun=known.is_begun or has_changed,
-        version=version(used),
+        version=version(shipped),
         looks=known.looks + 1,
     )
 

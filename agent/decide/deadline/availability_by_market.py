@@ -1,27 +1,38 @@
 """Capacity that searches show on each market by itself, for deadline jobs on several markets: one belief per market.
 
-It is kept beside the knowledge of all markets together, and learned as that is (`availability`, with its invariants).
+It is kept beside the knowledge of all markets together (`availability`), as shares of regimes instead of models of a
+pool.
+
+Invariants:
+1. A belief depends on the observations and their times, not on their number. Looks with equal results count by the
+   hours between them.
+2. During a time without a look regimes may turn. Nothing is known about the spell after it.
 """
 
+import functools
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import msgspec
+import numpy as np
 
-from agent.decide.deadline import availability, hazards
+from agent.decide.deadline import availability, regimes
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity
 from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Workload
 
-USED = hazards.OF_SEVERAL
+_HOUR = timedelta(hours=1)
+_FIRST_AGE = regimes.FIRST_AGE * _HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A strategy's view of one market: the belief, and the hourly cost when capacity was last seen."""
 
-    belief: hazards.Belief
+    belief: regimes.Belief
     price: UsdPerHour | None
 
 
@@ -31,9 +42,9 @@ def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
     for work in fleet.workloads:
         for market in markets(fleet, work):
             key = _key(work, market)
-            after = availability.looked(known.get(key), _alone(fleet, market), [work], USED)
+            after = _looked(known.get(key), _alone(fleet, market), work, market)
             if after is not None:
-                found[key] = after if after.pool else replace(after, market=market, pool=_pool(work))
+                found[key] = after
     return found
 
 
@@ -57,6 +68,12 @@ def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
     return {key: each for key, each in known if each is not None}
 
 
+@functools.lru_cache(4)
+def version(used: regimes.Regimes) -> str:
+    """Return a digest of the regimes that the shares belong to."""
+    return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
+
+
 def _key(work: Workload, market: str) -> str:
     return f"{work.name}@{market}"
 
@@ -74,6 +91,65 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
     )
 
 
-def belief(kept: Capacity) -> hazards.Belief:
+def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) -> Capacity | None:
+    price = availability.going_rate(fleet, work)
+    if price is None and not fleet.markets[market].offers:
+        return before  # the market was not asked: nothing new is known
+    if before is None:
+        return _first(fleet, work, market, price)
+    was_lost = any(loss.slot.workload == work.name and loss.at > before.seen_at for loss in fleet.losses)
+    is_there = price is not None and not was_lost
+    passed = fleet.now - before.seen_at
+    if passed <= timedelta(0) or (is_there is before.is_there and passed < availability.SAME_EVERY):
+        return before
+    if passed > availability.UNWATCHED:
+        shares = belief(before).shares @ regimes.SHIPPED.turns(passed / _HOUR)
+        begun = _first(fleet, work, market, price)
+        return replace(
+            begun,
+            evidence=tuple(shares.tolist()),
+            price=price or before.price,
+            is_there=is_there,
+            looks=before.looks + 1,
+        )
+    after = regimes.observe(regimes.SHIPPED, belief(before), is_up=is_there, hours=passed / _HOUR)
+    has_changed = is_there is not before.is_there
+    return replace(
+        before,
+        is_there=is_there,
+        since=fleet.now if has_changed else before.since,
+        seen_at=fleet.now,
+        evidence=tuple(after.shares.tolist()),
+        price=price or before.price,
+        is_begun=before.is_begun or has_changed,
+        version=version(regimes.SHIPPED),
+        looks=before.looks + 1,
+    )
+
+
+def _first(fleet: Fleet, work: Workload, market: str, price: UsdPerHour | None) -> Capacity:
+    begun = regimes.first(regimes.SHIPPED, is_up=price is not None)
+    return Capacity(
+        price is not None,
+        fleet.now - _FIRST_AGE,
+        fleet.now,
+        tuple(begun.shares.tolist()),
+        price,
+        market=market,
+        pool=_pool(work),
+        version=version(regimes.SHIPPED),
+    )
+
+
+def is_of(kept: Capacity) -> bool:
+    """Return whether the record has shares of the present regimes."""
+    return kept.version == version(regimes.SHIPPED) and len(kept.evidence) == regimes.SHIPPED.count
+
+
+def belief(kept: Capacity) -> regimes.Belief:
     """Return the belief about a market at its last look."""
-    return availability.belief(kept, USED)
+    used = regimes.SHIPPED
+    age = (kept.seen_at - kept.since) / _HOUR
+    if not is_of(kept):
+        return replace(regimes.first(used, is_up=kept.is_there), age=age)
+    return regimes.Belief(kept.is_there, age, np.array(kept.evidence))

@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from agent.decide.deadline import deadline_costs, multi_pool_policy, on_demand_fallback, slack
+from agent.decide.deadline import deadline_costs, multi_pool_policy, on_demand_fallback, regimes, slack
 from agent.decide.deadline import deadline_progress as tasks
-from agent.decide.deadline.hazards import Array
 from agent.decide.strategy import Candidate, Proposal, SlotView, View
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Lease, LeaseState
@@ -144,12 +143,12 @@ def _pool(
     )
 
 
-def _moves(view: View, best: Sequence[Candidate | None]) -> Array:
+def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
     """Return the dollars of carrying the checkpoint between markets, from the traffic prices of their offers."""
     size = view.workload.checkpoint.size_gb / 1e6
     up = np.array([_leaving_micros(each) for each in best], dtype=np.float64)
     down = np.array([each.offer.traffic_down_micros_per_gb if each is not None else 0 for each in best])
-    moves: Array = (up[:, None] + down[None, :]) * size
+    moves: regimes.Array = (up[:, None] + down[None, :]) * size
     np.fill_diagonal(moves, 0.0)
     return moves
 

@@ -1,6 +1,4 @@
-"""How interruptible capacity of a pool comes and goes: hazards that fall with age, and the pool's own evidence.
-
-One pool alone and each of several pools are learned by the same models; several pools have one more, `FLICKER`.
+"""How interruptible capacity of one pool comes and goes: hazards that fall with age, and the pool's own evidence.
 
 Losing capacity and getting it back each have a hazard by age. Spells are heavy-tailed, so each bin of age has its own
 rate. Pools differ: a few models scale both hazards, and the weight of a model is the likelihood of the observations
@@ -13,8 +11,7 @@ Invariants:
 
 import bisect
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -67,24 +64,6 @@ class Hazards:
         mean = (1 - lasting) / hours
         return tuple((age, rate / mean) for age, rate in zip(self.edges, self.losses, strict=True))
 
-    def with_edges(self, edges: tuple[float, ...]) -> "Hazards":
-        """Return these hazards in wider bins: in each, ends over hours of the spells that reach it."""
-        return replace(
-            self, edges=edges, losses=self._wider(self.losses, edges), returns=self._wider(self.returns, edges)
-        )
-
-    def _wider(self, rates: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
-        found = []
-        for begin, end in zip(edges, (*edges[1:], math.inf), strict=True):
-            lasting, hours = 1.0, 0.0
-            for rate, low, high in zip(rates, self.edges, (*self.edges[1:], math.inf), strict=True):
-                span = max(min(end, high) - max(begin, low), 0.0)
-                kept = math.exp(-rate * span)
-                hours += lasting * (1.0 - kept) / rate
-                lasting *= kept
-            found.append((1.0 - lasting) / hours)
-        return tuple(found)
-
     @cached_property
     def prior(self) -> Array:
         """Logarithms of the weights, (models,)."""
@@ -108,26 +87,6 @@ class Belief:
         likely = np.exp(odds - odds.max())
         shares: Array = likely / likely.sum()
         return shares
-
-    def factors(self, hazards: Hazards) -> tuple[float, float]:
-        """Return the expected factors of losses and of returns."""
-        lost, back = (self.weights(hazards) @ np.asarray(hazards.factors)).tolist()
-        return lost, back
-
-    def rate(self, hazards: Hazards) -> float:
-        """Return the hazard per hour of the end of the present spell."""
-        lost, back = self.factors(hazards)
-        age = hazards.bin(self.age)
-        return lost * hazards.losses[age] if self.is_up else back * hazards.returns[age]
-
-    def later(self, hazards: Hazards, hours: float) -> float:
-        """Return the chance of capacity after `hours`, if both hazards stay as at the present age, or at the first."""
-        age, first_age = hazards.bin(self.age), hazards.bin(FIRST_AGE_HOURS)
-        factors = np.asarray(hazards.factors)
-        lost = factors[:, 0] * hazards.losses[max(age, first_age) if self.is_up else first_age]
-        back = factors[:, 1] * hazards.returns[first_age if self.is_up else max(age, first_age)]
-        likely = back / (lost + back)
-        return float(self.weights(hazards) @ (likely + (self.is_up - likely) * np.exp(-(lost + back) * hours)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,26 +129,6 @@ SHIPPED = Hazards(
 """Fitted by `agent.lab.deadline.hazard_fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26,
 12 days (collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI
 2027). They are of a cloud, not of a bid market. A pool's own evidence outweighs them within a day or two."""
-
-FLICKER, FLICKER_SHARE = (15.0, 4.0), 0.005
-"""Losses and returns an hour in a young spell of a pool whose capacity comes for minutes and goes for a quarter of an
-hour, and how often a pool is like that.
-
-None of the recorded pools did so for a day. Without this model no other one says that every start is lost before it
-works, so work restarts for ever in such a pool, and more time makes it dearer. Its share is the chance that the rule of
-succession gives to what 200 days of pools never showed; the records have about 500.
-"""
-
-
-def with_flicker(known: Hazards) -> Hazards:
-    """Return these hazards with one model more, `FLICKER`; the others are less likely by its share."""
-    factors = (FLICKER[0] / known.losses[0], FLICKER[1] / known.returns[0])
-    others = (weight / sum(known.weights) * (1.0 - FLICKER_SHARE) for weight in known.weights)
-    return replace(known, factors=(*known.factors, factors), weights=(*others, FLICKER_SHARE))
-
-
-OF_SEVERAL = with_flicker(SHIPPED)
-"""The hazards of each of several pools."""
 
 UNSEEN = Learned(SHIPPED)
 """The belief before any evidence."""

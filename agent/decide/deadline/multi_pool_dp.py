@@ -1,68 +1,58 @@
 """The finite-horizon dynamic programme behind `multi_pool_policy`: the least cost of finishing over one or two tiers.
 
-A state has the age of each tier's capacity or of its absence, the lease, the place of the checkpoint, and the slack:
-time left less work left. A lease that works keeps the slack. Waiting spends a stage of it, and a start spends its
-overhead.
+A state has the regime and age of each tier's capacity, the lease, the place of the checkpoint, and the slack: time left
+less work left. A lease that works keeps the slack. Waiting spends a stage of it, and a start spends its overhead.
 
 Invariants:
-1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth being late.
+1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth a missed deadline.
 2. A table depends only on its key. All jobs with equal keys may share it.
 """
 
 import bisect
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from agent.decide.deadline import sized_cache
-from agent.decide.deadline.hazards import Array
+from agent.decide.deadline.regimes import DOWN, MOST, STATES, UP, Array, Regimes
 
-LATE = 1000.0
-"""At 20, three minutes too late cost as much as an hour on demand, so a start after which only luck is in time paid."""
+LATE = 20.0
 SPARE = 2
 MOST_BYTES = 200_000_000
 """Bytes of tables kept at once. One table takes up to about 100 MB, and a daemon has 1 GB for everything."""
 KEPT_HOURS = 2.0
 """Every stage is kept while at most this many hours are left, then one per hour. Costs between kept stages are
 interpolated linearly."""
-AGES = 8
-"""The ages in a bin for which a stage is calculated: a spell may be of any age in its bin."""
 _EXACT = 1e-9
 Values = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Pools that can replace each other: $/h, the chance that another has capacity after a loss, and their number.
-
-    `losses` and `returns` are hazards per hour by bins of age.
-    """
+    """Pools that can replace each other: $/h, the chance that another has capacity after a loss, and their number."""
 
     price: float
     spare: float
     count: int
-    losses: tuple[float, ...]
-    returns: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The key of a table: `edges` (the ages at which bins begin), `overhead`, `stage`, `left`, `slack` in hours.
+    """The key of a table: `overhead`, `stage`, `look`, `left`, `slack` in hours.
 
-    `egress[i][j]` is the cost in dollars of moving from tier i to tier j. `ask` is in $/h. `grain` is the number of
-    levels of slack in a stage. Capacity elsewhere after a loss is in the bin `spare_bin`.
+    `egress[i][j]` is the cost in dollars of moving from tier i to tier j. `ask` is in $/h. `look` is the time between
+    two observations; a hazard strikes at most once in it. `grain` is the number of levels of slack in a stage.
     """
 
-    edges: tuple[float, ...]
-    spare_bin: int
+    regimes: Regimes
     tiers: tuple[Tier, ...]
     egress: tuple[tuple[float, ...], ...]
     ask: float
     overhead: float
     stage: float
+    look: float
     left: float
     slack: float
     grain: int
@@ -74,42 +64,38 @@ class TableKey:
 
 
 class Chain:
-    """The chances of each state of one tier after a stage, with a lease of ours and without.
-
-    The states are the bins of age with capacity, then those without.
-    """
+    """The chances of each state of one tier (regime * 4 + age) after a stage, with a lease of ours and without."""
 
     def __init__(self, key: TableKey, tier: Tier) -> None:
         """Build `free` (states, states), and `keeps` and `loses` of a lease; a row of both together adds up to one."""
-        bins = len(key.edges)
-        free, keeps, loses = (np.zeros((2 * bins, 2 * bins)) for _ in range(3))
-        for age in range(bins):
-            ends, older = _aged(key, tier.losses, age)
-            keeps[age, :bins] = (1.0 - ends) * older
-            loses[age, key.spare_bin] = ends * tier.spare
-            loses[age, bins] = ends * (1.0 - tier.spare)
-            free[age] = keeps[age] + loses[age]
-            ends, older = _aged(key, tier.returns, age)
-            ends = 1.0 - (1.0 - ends) ** tier.count
-            free[bins + age, bins:] = (1.0 - ends) * older
-            free[bins + age, 0] = ends
-        self.free, self.keeps, self.loses = (each.astype(np.float32) for each in (free, keeps, loses))
-        self.is_up = np.arange(2 * bins) < bins
+        regimes, stage = key.regimes, key.stage
+        aged = -math.expm1(-stage / regimes.young_hours)
+        shape = (regimes.count, STATES, STATES)
+        free, keeps, loses = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for state in range(STATES):
+            a_look = np.minimum(regimes.rates[:, state] * key.look, MOST)
+            ends = 1.0 - (1.0 - a_look) ** (stage / key.look)
+            old = UP + 1 if state < DOWN else DOWN + 1
+            if state < DOWN:
+                keeps[:, state, state] += (1.0 - ends) * (1.0 - aged)
+                keeps[:, state, old] += (1.0 - ends) * aged
+                loses[:, state, UP + 1] += ends * tier.spare
+                loses[:, state, DOWN] += ends * (1.0 - tier.spare)
+                ends, other = ends * (1.0 - tier.spare), DOWN
+            else:
+                ends, other = 1.0 - (1.0 - ends) ** tier.count, UP
+            free[:, state, other] += ends
+            free[:, state, state] += (1.0 - ends) * (1.0 - aged)
+            free[:, state, old] += (1.0 - ends) * aged
+        turns = regimes.turns(stage)
+        self.free, self.keeps, self.loses = (_with_turns(each, turns) for each in (free, keeps, loses))
+        self.is_up = np.tile(np.arange(STATES) < DOWN, regimes.count)
 
 
-def _aged(key: TableKey, rates: Sequence[float], age: int) -> tuple[float, Array]:
-    """Return the chance that a spell of this age ends within a stage, and the ages of those that last (bins,)."""
-    ends_at = (*key.edges[1:], math.inf)
-    begin = key.edges[age]
-    span = 0.0 if math.isinf(ends_at[age]) else ends_at[age] - begin
-    lasting: Array = np.zeros(len(rates))
-    for part in range(AGES):
-        now = begin + (part + 0.5) / AGES * span
-        bins = zip(rates, key.edges, ends_at, strict=True)
-        risk = sum(rate * max(min(now + key.stage, high) - max(now, low), 0.0) for rate, low, high in bins)
-        lasting[bisect.bisect_right(key.edges, now + key.stage) - 1] += math.exp(-risk) / AGES
-    lasts = float(lasting.sum())
-    return 1.0 - lasts, lasting / lasts
+def _with_turns(chances: Array, turns: Array) -> Values:
+    size = chances.shape[0] * STATES
+    turned: Values = np.einsum("zij,zw->ziwj", chances, turns).reshape(size, size).astype(np.float32)
+    return turned
 
 
 class Table:

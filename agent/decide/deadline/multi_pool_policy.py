@@ -1,9 +1,8 @@
 """Where to run a deadline job that may use several pools: on one pool, on demand, or nowhere for now.
 
 Pools are one place if a checkpoint moves between them for free and their prices are nearly equal. The place of the
-checkpoint is one tier, and all other places are the second. Each pool is learned as `deadline` learns one (`hazards`).
-A finite-horizon programme (`multi_pool_dp`) over the ages of both tiers, with the expected hazards of the pool that
-represents each, gives the expected cost of each choice to the end, with moves and egress. If there is no
+checkpoint is one tier, and all other places are the second. A finite-horizon programme (`multi_pool_dp`) over the
+regimes of both tiers gives the expected cost of each choice to the end, with moves and egress. If there is no
 checkpoint yet, every place is tried as its place.
 
 Invariants:
@@ -11,15 +10,14 @@ Invariants:
 2. The choice depends only on the job's state and the pools.
 """
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from agent.decide.deadline import hazards, multi_pool_dp
-from agent.decide.deadline.hazards import Array
+from agent.decide.deadline import multi_pool_dp, regimes
+from agent.decide.deadline.regimes import Array
 from agent.domain.market.tenure import Tenure
 
 FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
@@ -27,13 +25,6 @@ FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
 two prices with separate tables. A longer span or more slack makes stages longer. `FINE` is used if no move costs
 anything. If moves cost, tables are larger and more numerous, and a difference of a few cents an hour pays for a
 move."""
-GRAINS, MOST_GRAIN = (8, 4), 4
-"""Levels of slack in a stage, and the most levels of a table over the most stages of slack. Costs rise steeply where a
-start just fits, so a job with little slack has the finer levels."""
-EDGES = (0.0, 0.5, 2.0, 8.0)
-"""The ages in hours at which the bins of a table begin: stages are too long for those of the hazards."""
-FACTOR_STEP = 1.5
-"""The factor between two hazards with separate tables."""
 SPARE_STEP, SPARE_STEPS = 0.3, 3
 """The chance that another pool of a tier has capacity when the lease is lost is rounded to `SPARE_STEP`, up to
 `SPARE_STEPS` steps."""
@@ -51,7 +42,7 @@ class Pool:
     """A pool at one look: its interruptible $/h, the belief about it, and dollars to move the checkpoint there."""
 
     price: float
-    belief: hazards.Belief
+    belief: regimes.Belief
     egress: float = 0.0
 
 
@@ -82,11 +73,13 @@ class MultiPoolParams:
     """The tunable numbers.
 
     Waiting must save at least `wait_gain` hours of on-demand: if it saves nothing, work done early is safer. A pool
-    belongs to a place if it costs at most `near_price` (a share) more than the place's cheapest pool.
+    belongs to a place if it costs at most `near_price` (a share) more than the place's cheapest pool. From now on a
+    regime is assumed to last `weather_hours` on average.
     """
 
     wait_gain: float = 0.002
     near_price: float = 0.1
+    weather_hours: float = 24.0
 
 
 SHIPPED = MultiPoolParams()
@@ -134,13 +127,14 @@ def choose(
     pools: Sequence[Pool],
     ask: float,
     egress: Array,
-    known: hazards.Hazards = hazards.OF_SEVERAL,
+    known: regimes.Regimes = regimes.SHIPPED,
     numbers: MultiPoolParams = SHIPPED,
 ) -> Choice:
     """Return the choice until the next look; `egress` (pools, pools) is in dollars, `ask` in $/h on demand."""
     forced = forced_choice(at)
     if forced is not None:
         return Choice(*forced, {})
+    known = regimes.lasting(known, numbers.weather_hours)
     found = places([pool.price for pool in pools], egress, numbers.near_price)
     costs: dict[tuple[Tenure | None, int], float] = {}
     for tiers in _ways(at, found, pools, ask, known):
@@ -173,7 +167,7 @@ def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_pr
 
 
 def _ways(
-    at: JobState, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: hazards.Hazards
+    at: JobState, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
 ) -> list[tuple[_Tier, ...]]:
     """Return the tiers of each calculation: the checkpoint's place and the others.
 
@@ -193,7 +187,7 @@ def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tup
     return [others] if others else []
 
 
-def _stand_in(at: JobState, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: hazards.Hazards) -> _Tier:
+def _stand_in(at: JobState, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
     """Return a tier of pools with the one that represents it.
 
     That is the pool with a lease, else the best one to start in, else the one whose capacity is likeliest to return.
@@ -217,12 +211,12 @@ def _costs(
     pools: Sequence[Pool],
     ask: float,
     egress: Array,
-    known: hazards.Hazards,
+    known: regimes.Regimes,
 ) -> dict[tuple[Tenure | None, int], float]:
     """Return the expected cost of each choice to the end, in dollars."""
     table = multi_pool_dp.table(_table_key(at, tiers, pools, ask, egress, known))
     low, high, part = table.around(at.left / table.key.stage)
-    looks = [_state(pools[tier.best].belief, known) for tier in tiers]
+    looks = [pools[tier.best].belief.vector(known) for tier in tiers]
     near = _Outlook(table, at, tiers, looks, low).costs(pools)
     if part < _ROUNDING:
         return near
@@ -236,53 +230,33 @@ def _table_key(
     pools: Sequence[Pool],
     ask: float,
     egress: Array,
-    known: hazards.Hazards,
+    known: regimes.Regimes,
 ) -> multi_pool_dp.TableKey:
     """Return the key of a job's state, rounded so that many states share one."""
     moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
     shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
     stage = max(shortest, at.gap, at.span / stages, at.room / levels)
     return multi_pool_dp.TableKey(
-        edges=EDGES,
-        spare_bin=_wide(known).bin(hazards.FIRST_AGE_HOURS),
+        regimes=known,
         tiers=tuple(_tier(tier, pools, known, price_step) for tier in tiers),
         egress=tuple(tuple(row) for row in moves),
         ask=ask,
         overhead=at.overhead,
         stage=stage,
+        look=at.gap,
         left=at.span,
         slack=at.room + stage,
-        grain=next((grain for grain in GRAINS if grain * at.room <= MOST_GRAIN * levels * stage), GRAINS[-1]),
+        grain=2 if 2 * at.room <= levels * stage else 1,
     )
 
 
-def _tier(tier: _Tier, pools: Sequence[Pool], known: hazards.Hazards, price_step: float) -> multi_pool_dp.Tier:
+def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step: float) -> multi_pool_dp.Tier:
     price = price_step ** round(math.log(max(pools[tier.best].price, _ROUNDING)) / math.log(price_step))
     best = pools[tier.best].belief
     hours = min(1.0 / max(best.rate(known), LEAST_LOSSES), SPARE_HOURS) if best.is_up else SPARE_HOURS_AWAY
     none = math.prod(1.0 - pools[pool].belief.later(known, hours) for pool in tier.pools if pool != tier.best)
     spare = SPARE_STEP * min(round((1.0 - none) / SPARE_STEP), SPARE_STEPS)
-    lost, back = (FACTOR_STEP ** round(math.log(factor) / math.log(FACTOR_STEP)) for factor in best.factors(known))
-    wide = _wide(known)
-    return multi_pool_dp.Tier(
-        round(price, 4),
-        round(spare, 2),
-        min(len(tier.pools), 3),
-        tuple(lost * rate for rate in wide.losses),
-        tuple(back * rate for rate in wide.returns),
-    )
-
-
-@functools.lru_cache(8)
-def _wide(known: hazards.Hazards) -> hazards.Hazards:
-    return known.with_edges(EDGES)
-
-
-def _state(belief: hazards.Belief, known: hazards.Hazards) -> Array:
-    """Return the state of a pool in a table, as chances (states,)."""
-    found = np.zeros(2 * len(EDGES))
-    found[_wide(known).bin(belief.age) + (0 if belief.is_up else len(EDGES))] = 1.0
-    return found
+    return multi_pool_dp.Tier(round(price, 4), round(spare, 2), min(len(tier.pools), 3))
 
 
 def _place(at: JobState, tiers: Sequence[_Tier]) -> int:

@@ -1,15 +1,16 @@
-"""`deadline-pools`, with hazards fitted on all records but the one that it is judged on."""
+"""`deadline-pools`, with regimes fitted on all records but the one that it is judged on."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from agent.decide.deadline import regimes
 from agent.lab.availability import span
 from agent.lab.bench import blocks
 from agent.lab.cross_validation.trace_records import Record
 from agent.lab.deadline import hazard_fitting
-from agent.lab.pools import pools_problem
+from agent.lab.pools import pools_problem, regime_fitting
 from agent.lab.pools.pools_jobs import Job, Windows
 
 MOST_INSTANCES = 16
@@ -42,10 +43,10 @@ class Plan:
 
 
 def problem(plan: Plan, judged: Record, others: Sequence[Record]) -> pools_problem.PoolsProblem:
-    """Return the windows of a record, in which ours starts from the hazards of the other records."""
+    """Return the windows of a record, in which ours starts from the regimes and hazards of the other records."""
     most = max(int(trace.available.max()) for trace in judged.traces)
     on_demand = None if _has_on_demand_prices(judged) else plan.unknown_on_demand_price
-    seen = hazard_fitting.sights([each.folder for each in others], MOST_INSTANCES)
+    seen = regime_fitting.sights([each.folder for each in others], MOST_INSTANCES)
     return pools_problem.PoolsProblem(
         folder=judged.folder,
         sets=tuple(sets(judged, plan.sets)),
@@ -55,6 +56,7 @@ def problem(plan: Plan, judged: Record, others: Sequence[Record]) -> pools_probl
             for overhead in plan.overheads
         ),
         windows=Windows(max(plan.allowed), plan.stride_hours, None, on_demand),
+        first_regimes=regimes.with_flicker(regime_fitting.fit(seen)),
         first_hazards=hazard_fitting.fit(seen),
         pays_for_probes=plan.pays_for_probes,
     )

@@ -7,13 +7,12 @@ that all share. A spell whose beginning was not seen has no age and is left out.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from agent.decide.deadline.hazards import Hazards
-from agent.lab.traces import survival, trace_files
+from agent.lab.traces import survival
 
 Array = npt.NDArray[np.float64]
 
@@ -42,20 +41,6 @@ class _Counts:
 
     events: Array
     hours: Array
-
-
-def sights(folders: Iterable[Path], instances: int = 1) -> list[Sight]:
-    """Return the pools of these folders. Capacity means `instances` at once, or the most that a folder ever shows.
-
-    Raises:
-        ConfigError: a file is no trace.
-    """
-    found = []
-    for folder in folders:
-        read = trace_files.folder(folder)
-        enough = min(instances, max(int(trace.available.max()) for trace in read))
-        found += [Sight(trace.available >= max(enough, 1), trace.gap_seconds / 3600) for trace in read]
-    return found
 
 
 def fit(sights: Iterable[Sight], factors: Sequence[float] = FACTORS) -> Hazards:

@@ -5,7 +5,7 @@ One pool is chosen for by the rule of `deadline`, several by `multi_pool_policy`
 
 from dataclasses import dataclass, field, replace
 
-from agent.decide.deadline import hazards, multi_pool_policy
+from agent.decide.deadline import hazards, multi_pool_policy, regimes
 from agent.domain.market.tenure import Tenure
 from agent.lab.deadline import learning_rule
 from agent.lab.deadline.one_pool import OnePool
@@ -16,19 +16,20 @@ from agent.lab.pools import paid_probes, table_room
 
 def policy(
     terms: Terms,
-    known: hazards.Hazards = hazards.SHIPPED,
+    known: regimes.Regimes = regimes.SHIPPED,
+    alone: hazards.Hazards = hazards.SHIPPED,
     numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED,
     *,
     pays_for_probes: bool = False,
 ) -> Policy:
-    """Return the kernel for a job over pools of these hazards, one or several.
+    """Return the kernel for a job: `alone` are the first hazards of one pool, `known` the regimes of several.
 
     With `pays_for_probes` it counts the next look as a cost of waiting.
     """
     if len(terms.pools) == 1:
-        return OnePool(learning_rule.rule(known))
+        return OnePool(learning_rule.rule(alone))
     table_room.take()
-    return Wander(terms, hazards.with_flicker(known), numbers, pays_for_probes)
+    return Wander(terms, known, numbers, pays_for_probes)
 
 
 def standing(sight: Sight, terms: Terms) -> multi_pool_policy.JobState:
@@ -53,10 +54,10 @@ class Wander:
     """Sees every pool in every tick and takes the kernel's choice."""
 
     terms: Terms
-    known: hazards.Hazards = hazards.OF_SEVERAL
+    known: regimes.Regimes = regimes.SHIPPED
     numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED
     pays_for_probes: bool = False
-    _beliefs: list[hazards.Belief] = field(default_factory=list, init=False)
+    _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
 
     def choose(self, sight: Sight) -> Choice:
         """Return the kernel's choice."""
@@ -79,9 +80,9 @@ class Wander:
     def _look(self, sight: Sight) -> None:
         hours, seen = self.terms.tick / HOUR, sight.up
         if not self._beliefs:
-            self._beliefs = [hazards.first(self.known, is_up=is_up, age=hazards.FIRST_AGE_HOURS) for is_up in seen]
+            self._beliefs = [regimes.first(self.known, is_up=is_up) for is_up in seen]
             return
         self._beliefs = [
-            hazards.observe(self.known, belief, is_up=is_up, hours=hours)
+            regimes.observe(self.known, belief, is_up=is_up, hours=hours)
             for belief, is_up in zip(self._beliefs, seen, strict=True)
         ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from agent import strategy_files
-from agent.decide.deadline import hazards
+from agent.decide.deadline import hazards, regimes
 from agent.decide.strategy import Params
 from agent.lab.bench import blocks, comparison, split
 from agent.lab.bench.comparison import Case, Score
@@ -35,8 +35,8 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
 class PoolsProblem:
     """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own.
 
-    `first_hazards` are those of ours, if they were fitted elsewhere. With `pays_for_probes` ours and the rate rule see
-    a pool only when they ask there, and pay for it.
+    `first_regimes` of several pools and `first_hazards` of one are those of ours, if they were fitted elsewhere. With
+    `pays_for_probes` ours and the rate rule see a pool only when they ask there, and pay for it.
     """
 
     folder: Path
@@ -44,6 +44,7 @@ class PoolsProblem:
     jobs: tuple[pools_jobs.Job, ...]
     windows: pools_jobs.Windows
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    first_regimes: regimes.Regimes | None = None
     first_hazards: hazards.Hazards | None = None
     pays_for_probes: bool = False
     split: Split | None = None
@@ -93,8 +94,8 @@ class PoolsProblem:
     def _policy(self, strategy: str, terms: Terms) -> tick_engine.Policy:
         params = self.params(strategy)
         if isinstance(params, HedgedParams):
-            known = self.first_hazards or hazards.SHIPPED
-            return own_kernel.policy(terms, known, params.weighing, pays_for_probes=self.pays_for_probes)
+            known, alone = self.first_regimes or regimes.SHIPPED, self.first_hazards or hazards.SHIPPED
+            return own_kernel.policy(terms, known, alone, params.weighing, pays_for_probes=self.pays_for_probes)
         return POLICIES[strategy](terms, self.jobs[0].gigabytes)
 
     def score(self, strategy: str, case: Case) -> Score:
@@ -157,10 +158,10 @@ class PoolsProblem:
         }
 
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
-        """Return the records among these traces on which the hazards of ours were fitted."""
+        """Return the records among these traces on which the regimes of ours were fitted."""
         traces = [trace for pools in self._pools for trace in pools]
-        is_shipped = strategy == OURS and self.first_hazards is None
-        return provenance.among(provenance.HAZARDS, traces) if is_shipped else ()
+        is_shipped = strategy == OURS and self.first_regimes is None
+        return provenance.among(provenance.REGIMES, traces) if is_shipped else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""

@@ -53,6 +53,8 @@ GCP_2025 = Record(
 )
 HAZARDS = (AWS_2022, AWS_2023)
 """The data behind `decide.deadline.hazards.SHIPPED`."""
+REGIMES = (AWS_2022, AWS_2023, GCP_2025)
+"""The data behind `decide.deadline.regimes.SHIPPED`."""
 LOOKED_AT = frozenset({*range(1, 21), *range(101, 149), *range(301, 333), *range(501, 507)})
 """Seeds of rehearsed days that were used while numbers of `patient` and `hedged` were chosen."""
 WARM = (AWS_2022, AWS_2023, GCP_2025)

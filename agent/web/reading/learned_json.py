@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agent.decide.deadline import availability, hazards
+from agent.decide.deadline import availability, availability_by_market, hazards, regimes
 from agent.decide.pricing import host_record, measured_speed, rival_bids, useful_hour
 from agent.domain.market import clock_events, market_notice
 from agent.domain.market.capacity import Capacity, Counts
@@ -133,7 +133,7 @@ def _pool(known: Capacity) -> dict[str, Any]:
         "seen_at": known.seen_at.isoformat(),
         "looks": known.looks,
         "price": known.price.dollars if known.price is not None else None,
-        **_models(known),
+        **(_by_regimes(known) if availability_by_market.is_of(known) else _by_models(known)),
         "version": known.version,
         "ages": list(hazards.SHIPPED.edges),
         "there": _counts(known.there),
@@ -141,19 +141,36 @@ def _pool(known: Capacity) -> dict[str, Any]:
     }
 
 
-def _models(known: Capacity) -> dict[str, Any]:
-    """Return the models of a pool, with one more for a market that is observed by itself."""
-    used = next((each for each in (hazards.SHIPPED, hazards.OF_SEVERAL) if availability.is_of(known, each)), None)
-    used = used or hazards.SHIPPED
-    belief = availability.belief(known, used)
-    lost, back = belief.factors(used)
+def _by_models(known: Capacity) -> dict[str, Any]:
+    learned = availability.learned(known)
+    belief = learned.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
+    weights = belief.weights(hazards.SHIPPED)
+    rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
+    factors = hazards.SHIPPED.factors
+    return {
+        "turns_per_hour": float(rates[hazards.SHIPPED.bin(belief.age)] @ weights),
+        "loss_factor": float(weights @ [loss for loss, _ in factors]),
+        "return_factor": float(weights @ [back for _, back in factors]),
+        "models": [
+            {"losses": loss, "returns": back, "weight": float(weight)}
+            for (loss, back), weight in zip(factors, weights, strict=True)
+        ],
+    }
+
+
+def _by_regimes(known: Capacity) -> dict[str, Any]:
+    """Return the pool of a market that is observed by itself. Factors compare old spells with the average regime."""
+    used, belief = regimes.SHIPPED, availability_by_market.belief(known)
+    lost, back = (
+        used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
+    )
     return {
         "turns_per_hour": belief.rate(used),
-        "loss_factor": lost,
-        "return_factor": back,
+        "loss_factor": float(belief.shares @ lost),
+        "return_factor": float(belief.shares @ back),
         "models": [
-            {"losses": loss, "returns": returned, "weight": float(weight)}
-            for (loss, returned), weight in zip(used.factors, belief.weights(used), strict=True)
+            {"losses": float(loss), "returns": float(returned), "weight": float(weight)}
+            for loss, returned, weight in zip(lost, back, belief.shares, strict=True)
         ],
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide.deadline import availability, availability_by_market, hazards
+from agent.decide.deadline import availability, availability_by_market, regimes
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity
 from agent.domain.work.deadline import Deadline
@@ -41,12 +41,12 @@ def test_each_market_is_watched_apart_and_found_again_in_what_the_ledger_kept() 
 
 def test_looks_that_say_the_same_count_by_the_hours_between() -> None:
     begun = availability_by_market.watched({}, seen(0))
-    belief = hazards.first(hazards.OF_SEVERAL, is_up=True, age=hazards.FIRST_AGE_HOURS)
+    belief = regimes.first(regimes.SHIPPED, is_up=True)
     for minutes in (10, 11, 20):
         begun = availability_by_market.watched(begun, seen(minutes))
     for _ in range(2):
-        belief = hazards.observe(hazards.OF_SEVERAL, belief, is_up=True, hours=1 / 6)
-    assert begun["train@vast"].evidence == pytest.approx(tuple(belief.evidence))
+        belief = regimes.observe(regimes.SHIPPED, belief, is_up=True, hours=1 / 6)
+    assert begun["train@vast"].evidence == pytest.approx(tuple(belief.shares))
 
 
 def test_one_market_or_no_deadline_is_not_watched_apart() -> None:
@@ -58,20 +58,20 @@ def test_one_market_or_no_deadline_is_not_watched_apart() -> None:
     )
 
 
-def test_a_stretch_that_nobody_watched_wears_evidence_off_and_begins_a_spell() -> None:
+def test_a_stretch_that_nobody_watched_turns_regimes_and_begins_a_spell() -> None:
     begun = availability_by_market.watched({}, seen(0))
     after = availability_by_market.watched(begun, seen(60 * 200))["train@vast"]
-    assert after.evidence == pytest.approx((0.0,) * len(hazards.OF_SEVERAL.factors), abs=1e-3)
-    assert (after.seen_at - after.since) / timedelta(hours=1) == hazards.FIRST_AGE_HOURS
+    assert after.evidence == pytest.approx(tuple(regimes.SHIPPED.prior), abs=1e-3)
+    assert (after.seen_at - after.since) / timedelta(hours=1) == regimes.FIRST_AGE
 
 
-def test_evidence_of_other_hazards_is_dropped() -> None:
+def test_evidence_of_other_regimes_is_dropped() -> None:
     old = {key: replace(each, version="older") for key, each in availability_by_market.watched({}, seen(0)).items()}
     belief = availability_by_market.known(seen(0, capacity=old), WORK)["vast"].belief
-    assert not belief.evidence.any()
+    assert belief.shares == pytest.approx(regimes.first(regimes.SHIPPED, is_up=True).shares)
 
 
-def test_what_is_shown_of_a_market_watched_apart_are_its_models() -> None:
+def test_what_is_shown_of_a_market_watched_apart_are_its_regimes() -> None:
     known = availability_by_market.watched({}, seen(0))
     for minutes in range(10, 600, 10):
         known = availability_by_market.watched(known, seen(minutes))
@@ -80,7 +80,7 @@ def test_what_is_shown_of_a_market_watched_apart_are_its_models() -> None:
     )
     (pool,) = market["pools"]
     assert sum(model["weight"] for model in pool["models"]) == pytest.approx(1.0)
-    assert pool["loss_factor"] < 0.7
+    assert pool["loss_factor"] < 0.5
     assert pool["turns_per_hour"] == pytest.approx(
-        availability_by_market.belief(known["train@vast"]).rate(hazards.OF_SEVERAL)
+        availability_by_market.belief(known["train@vast"]).rate(regimes.SHIPPED)
     )

@@ -1,21 +1,18 @@
-"""Beliefs about pools, and the choices of the kernel for several pools in cases with a known answer."""
+"""Beliefs over regimes, and the choices of the kernel for several pools in cases with a known answer."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.deadline import hazards, multi_pool_dp, multi_pool_policy, sized_cache
+from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes, sized_cache
 from agent.domain.market.tenure import Tenure
 
-KNOWN = hazards.OF_SEVERAL
+KNOWN = regimes.SHIPPED
 BID, ASK = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND
-NEVER_LOST = hazards.Hazards((0.0,), (1e-9,), (1e-9,))
-EDGES = (0.0, 0.5)
-LOSSES, RETURNS = (1.2, 0.4), (1.9, 0.5)
+NEVER_LOST = regimes.Regimes(((1e-9, 1e-9, 1e-9, 1e-9),), (1.0,))
 
 
 def standing(**more: float) -> multi_pool_policy.JobState:
@@ -25,46 +22,35 @@ def standing(**more: float) -> multi_pool_policy.JobState:
 
 
 def pool(
-    price: float, *, is_up: bool = True, egress: float = 0.0, known: hazards.Hazards = KNOWN
+    price: float, *, is_up: bool = True, egress: float = 0.0, known: regimes.Regimes = KNOWN
 ) -> multi_pool_policy.Pool:
-    return multi_pool_policy.Pool(price, hazards.first(known, is_up=is_up, age=1.0), egress)
+    return multi_pool_policy.Pool(price, regimes.first(known, is_up=is_up), egress)
 
 
-def key(prices: Sequence[float], egress: float = 0.0, **more: float) -> multi_pool_dp.TableKey:
-    tiers = tuple(multi_pool_dp.Tier(price, 0.0, 1, LOSSES, RETURNS) for price in prices)
-    moves = tuple(tuple(0.0 if one == other else egress for other in tiers) for one in tiers)
-    spans = {"overhead": 0.2, "stage": 1 / 3, "left": 8.0, "slack": 4.0} | more
-    return multi_pool_dp.TableKey(EDGES, 1, tiers, moves, 3.0, grain=2, **spans)
-
-
-def followed(seen: Sequence[bool], known: hazards.Hazards = KNOWN) -> hazards.Belief:
-    belief = hazards.first(known, is_up=True, age=hazards.FIRST_AGE_HOURS)
+@given(st.lists(st.booleans(), max_size=60), st.sampled_from([0.05, 0.25, 1.0, 6.0]))
+def test_a_belief_is_shares_of_regimes_whatever_was_seen(seen: list[bool], hours: float) -> None:
+    belief = regimes.first(KNOWN, is_up=True)
     for is_up in seen:
-        belief = hazards.observe(known, belief, is_up=is_up, hours=0.25)
-    return belief
+        belief = regimes.observe(KNOWN, belief, is_up=is_up, hours=hours)
+    assert belief.shares.sum() == pytest.approx(1.0)
+    assert (belief.shares > 0).all()
+    assert belief.vector(KNOWN).sum() == pytest.approx(1.0)
 
 
-@given(st.lists(st.booleans(), max_size=60))
-def test_a_pool_of_several_has_the_hazards_by_which_deadline_learns_one(seen: list[bool]) -> None:
-    belief = followed(seen, hazards.SHIPPED)
-    weights, age = belief.weights(hazards.SHIPPED), hazards.SHIPPED.bin(belief.age)
-    rates = hazards.SHIPPED.loss_rates if belief.is_up else hazards.SHIPPED.return_rates
-    assert belief.rate(hazards.SHIPPED) == pytest.approx(float(rates[age] @ weights))
-    assert 0.0 <= belief.later(hazards.SHIPPED, 4.0) <= 1.0
+def test_long_capacity_speaks_for_the_good_regime_and_many_losses_for_the_poor_one() -> None:
+    steady = flapping = regimes.first(KNOWN, is_up=True)
+    for turn in range(48):
+        steady = regimes.observe(KNOWN, steady, is_up=True, hours=0.25)
+        flapping = regimes.observe(KNOWN, flapping, is_up=turn % 3 == 0, hours=0.25)
+    losses = KNOWN.rates[:, regimes.UP + 1]
+    assert steady.shares[losses.argmin()] > 0.6
+    assert flapping.shares[losses.argmin()] < 0.2
+    assert steady.later(KNOWN, 4.0) > 0.8 > flapping.later(KNOWN, 4.0)
 
 
-def test_long_capacity_speaks_for_few_losses_and_flapping_for_many() -> None:
-    steady, flapping = followed([True] * 48), followed([turn % 3 == 0 for turn in range(48)])
-    assert steady.factors(KNOWN)[0] < 0.7
-    assert flapping.factors(KNOWN)[0] > 2.0
-    assert steady.later(KNOWN, 4.0) > 0.7 > flapping.later(KNOWN, 4.0)
-
-
-def test_wider_bins_lose_as_many_of_the_spells_that_reach_their_end() -> None:
-    wide = KNOWN.with_edges((0.0, 0.5, 2.0))
-    assert wide.losses[0] == pytest.approx(1.17 / 3 + 0.875 * 2 / 3, rel=0.05)
-    assert wide.losses[2] < KNOWN.losses[4]
-    assert KNOWN.with_edges(KNOWN.edges).losses == pytest.approx(KNOWN.losses)
+def test_evidence_wears_off() -> None:
+    belief = regimes.first(KNOWN, is_up=True)
+    assert np.allclose(belief.shares @ KNOWN.turns(1000.0), KNOWN.prior)
 
 
 def test_where_nothing_is_ever_lost_a_job_costs_its_work_and_one_start() -> None:
@@ -94,14 +80,6 @@ def test_no_slack_is_no_choice() -> None:
     assert multi_pool_policy.choose(tight, pools, 3.0, np.zeros((1, 1))).tenure is ASK
 
 
-def test_a_wait_that_leaves_no_time_for_a_start_costs_what_on_demand_costs() -> None:
-    restless = hazards.Hazards((0.0,), (1.0,), (1000.0,))
-    nearly_late = standing(left=8.55, todo=8.0, span=9.0, room=1.0, overhead=0.2, gap=0.05)
-    made = multi_pool_policy.choose(nearly_late, [pool(1.0, known=restless)], 3.0, np.zeros((1, 1)), restless)
-    assert made.costs[None, -1] == pytest.approx(3.0 * 8.2, rel=1e-3)
-    assert made.costs[ASK, -1] == pytest.approx(3.0 * 8.2, rel=1e-3)
-
-
 def test_pools_near_in_price_that_are_free_to_move_between_are_one_place() -> None:
     moves = np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=float)
     assert multi_pool_policy.places([1.0, 1.0, 1.02, 2.0], moves) == [(0,), (1, 2), (3,)]
@@ -111,7 +89,7 @@ def test_pools_near_in_price_that_are_free_to_move_between_are_one_place() -> No
 
 def test_a_job_begins_where_another_pool_of_the_region_is_spare_and_waits_there_while_it_can() -> None:
     moves = np.array([[0.0, 0.0, 9.0], [0.0, 0.0, 9.0], [9.0, 9.0, 0.0]])
-    roomy = {"left": 20.0, "span": 20.0, "todo": 8.0, "room": 12.0}
+    roomy = {"left": 40.0, "span": 40.0, "todo": 8.0, "room": 32.0}
     pools = [pool(1.0), pool(1.0), pool(1.0)]
     assert multi_pool_policy.choose(standing(**roomy), pools, 3.0, moves).pool in {0, 1}
     lost = [pool(1.0, is_up=False), pool(1.0, is_up=False), pool(1.0, egress=9.0)]
@@ -124,7 +102,9 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
     monkeypatch.setattr(multi_pool_dp, "tables", kept)
 
     def asked(overhead: float) -> multi_pool_dp.Table:
-        return multi_pool_dp.table(key((1.0, 2.0), overhead=overhead, left=2.0, slack=1.0))
+        tiers = (multi_pool_dp.Tier(1.0, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
+        none = ((0.0, 0.0), (0.0, 0.0))
+        return multi_pool_dp.table(multi_pool_dp.TableKey(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
 
     first = asked(0.2)
     kept.most_bytes = 3 * first.size
@@ -141,7 +121,9 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
 
 def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
     def table(price: float) -> multi_pool_dp.Table:
-        return multi_pool_dp.Table(key((price, 2.0), egress=1.0))
+        tiers = (multi_pool_dp.Tier(price, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
+        egress = ((0.0, 1.0), (1.0, 0.0))
+        return multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
 
     cheap, dear = table(1.0), table(1.5)
     first = cheap.kept[-1]
@@ -154,7 +136,8 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
 
 
 def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_by_both() -> None:
-    table = multi_pool_dp.Table(key((1.0,)))
+    tiers = (multi_pool_dp.Tier(1.0, 0.0, 1),)
+    table = multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
     assert table.kept == [*range(7), *range(9, 25, 3), 25]
     assert [table.around(stages) for stages in (0.4, 1.0, 4.25, 10.0, 11.5, 99.0)] == [
         (1, 2, 0.0),
