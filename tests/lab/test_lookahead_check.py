@@ -126,7 +126,7 @@ def test_the_verb_ends_with_one_where_a_package_cheats_and_names_what_there_is(m
     assert told.exit_code == 1
     shown = json.loads(told.stdout)
     assert (shown["ok"], shown["findings"][0]["rule"]) == (False, "the same view twice")
-    assert "proposes something else" in run(app, ["lab", "check", "gambler"]).stdout
+    assert "proposed otherwise" in run(app, ["lab", "check", "gambler"]).stdout
     unknown = run(app, ["lab", "check", "none"])
     assert unknown.exit_code == 2
     assert "gambler, honest" in unknown.stderr
