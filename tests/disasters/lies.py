@@ -218,6 +218,19 @@ def _grown(name: str, factor: float) -> Callable[[Row], None]:
     return changed
 
 
+def _grown_disk(factor: float) -> Callable[[Row], None]:
+    """Return a change of both figures that show a disk's price: two others would contradict one of them."""
+    total = _grown("storage_total_cost", factor)
+
+    def changed(row: Row) -> None:
+        total(row)
+        if isinstance(row.get("search"), dict):
+            row["search"] = dict(row["search"])
+            _grown("diskHour", factor)(row["search"])
+
+    return changed
+
+
 def _placed(name: str, place: Any) -> Callable[[Row], None]:
     return lambda row: row.update({name: place})
 
@@ -251,14 +264,14 @@ _PLACED: Mapping[str, Callable[[Row], None]] = {
 }
 _TERMS: Mapping[str, tuple[Callable[[Row], None], ...]] = {
     "vast": (
-        _grown("storage_total_cost", 1e3),
-        _grown("storage_total_cost", 1e6),
+        _grown_disk(1e3),
+        _grown_disk(1e6),
         _grown("inet_down_billed", 1e4),
         _grown("inet_up_billed", 1e6),
         _placed("end_date", 1.0),
     ),
 }
-"""The false terms of a lease, in one field each."""
+"""The false terms of a lease, each in every field that shows it."""
 _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "id": _id,
     "label": _label,
