@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import structlog
 
-from agent.decide import slot_releases, slots
+from agent.decide import slot_releases
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
@@ -241,7 +241,7 @@ def _broken_where_what_runs_is_released_as(
             if held.state is LeaseState.RUNNING and fleet.now - fleet.started_at > after:
                 yield Release(held, Reason(code, "it is lost"))
 
-    with mock.patch.object(slots, "releases", moved):
+    with mock.patch.object(slot_releases, "releases", moved):
         return play.play(story).broken
 
 

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.reconcile import groundless_releases
 from agent.decide.reconcile.probes import lost_move
 from agent.domain.fleet import Fleet
@@ -110,7 +110,7 @@ def test_a_release_to_move_without_another_lease_is_found() -> None:
         is_old = lease.run_since is not None and lease.accrued_until - lease.run_since > timedelta(minutes=2)
         return Reason("moved", "on the way") if is_old else None
 
-    with mock.patch.object(slots, "_moved_away", early):
+    with mock.patch.object(slot_releases, "_moved_away", early):
         broken = play.play(MOVES).broken
     assert broken is not None
     assert (broken.point, "recorded is 'moved'" in broken.sentence) == (3, True)

@@ -13,7 +13,7 @@ import structlog
 from agent.act import rent_terms
 from agent.act.guarding import kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.facts import HostChecked
 from agent.decide.moves import due_endings, last_checkpoint
 from agent.decide.pricing import failed_checks
@@ -74,7 +74,7 @@ def test_a_disk_whose_guard_a_file_took_away_is_the_only_copy_and_waits_for_a_pe
     """Its host leaves the market, and starts it no more."""
     story = Guarded(is_on_disk=True), *UNGUARDED, Deed(20, "resume"), Deed(90, "near_end", amount=0.1)
     assert broken(*story) is None
-    with mock.patch.object(slots, "may_leave", return_value=True):
+    with mock.patch.object(slot_releases, "may_leave", return_value=True):
         point, sentence = found(broken(*story))
     assert (point, "was released (contract_end), and its disk has work that no guard carries" in sentence) == (3, True)
 
@@ -84,7 +84,7 @@ def test_a_disk_that_never_had_work_waits_for_nobody() -> None:
     """Its host leaves the market while it loads."""
     story = Guarded(is_on_disk=True), *UNGUARDED, Deed(108, "resume"), Deed(110, "near_end", amount=0.0)
     assert broken(*story) is None
-    with mock.patch.object(slots, "may_leave", return_value=False):
+    with mock.patch.object(slot_releases, "may_leave", return_value=False):
         point, sentence = found(broken(*story))
     assert (point, "contract_end" in sentence) == (6, True)
 

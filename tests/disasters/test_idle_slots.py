@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.reconcile import doubt
 from agent.simulator import recorded_figures
 from agent.simulator.vast.world import World
@@ -37,7 +37,7 @@ def test_a_slot_must_run_although_each_host_loads_for_hours() -> None:
 
     with mock.patch.object(recorded_figures, "PULL_MBITS", 4.0), mock.patch.object(stage, "World", slow):
         assert play.play(story).broken is None
-        with mock.patch.object(slots, "is_overdue", return_value=False):
+        with mock.patch.object(slot_releases, "is_overdue", return_value=False):
             broken = play.play(story).broken
     assert broken is not None
     assert (broken.point, "does not run for" in broken.sentence) == (6, True)

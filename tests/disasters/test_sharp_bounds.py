@@ -13,7 +13,7 @@ import structlog
 
 from agent.app import App
 from agent.config.settings import Config
-from agent.decide import slots
+from agent.decide import slot_releases
 from agent.decide.accounting import meter
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import absence, agreed_rate, doubt, readback, row_metering
@@ -237,7 +237,7 @@ def test_what_loads_on_a_host_that_was_silent_is_waited_for_anew_and_not_for_eve
     hangs = dataclasses.replace(story, deeds=(deeds[0], Deed(100, "stuck", 1), deeds[1]))
     with mock.patch.object(World, "calm_pulls", return_value=None):
         assert play.play(hangs).broken is None
-        with mock.patch.object(slots, "is_overdue", return_value=False):
+        with mock.patch.object(slot_releases, "is_overdue", return_value=False):
             assert _point(play.play(hangs).broken) == 6
 
 
