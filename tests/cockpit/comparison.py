@@ -178,7 +178,7 @@ def _row_on_page(shown: Shown) -> tuple[object, ...]:
 
 
 def _row_of(row: Row) -> tuple[object, ...]:
-    """Return a slot as the page writes it: every lease, and the last bid, floor and ask of each that bids."""
+    """Return a slot as the page writes it: every lease, and the last bid, floor and ask that are known of each."""
     name = row.slot if row.is_configured else f"{row.slot} (fills no slot)"
     where = [f"{each.market} {each.host_id} {each.tenure.value}" for each in row.leases]
     if len(row.leases) > 1:

@@ -27,7 +27,7 @@ from tests.cockpit.ledger_versions import Version
 class Row:
     """A slot as the ledger has it: its leases, the lead lease, and that one's floor and ask.
 
-    `trails` are the bid, floor and ask of each lease that bids, without what only the lease itself knows.
+    `trails` are the bid, floor and ask of each lease with a known price, without what only the lease itself knows.
     """
 
     slot: str
@@ -38,7 +38,7 @@ class Row:
     floor: int | None
     ask: int | None
     useful_share: float | None
-    trails: Sequence[tuple[int, int | None, int | None]]
+    trails: Sequence[tuple[int | None, int | None, int | None]]
 
     @property
     def bid(self) -> int | None:
@@ -222,7 +222,6 @@ def _row(place: Slot, mine: Sequence[Lease], version: Version, config: Config | 
     lead = (running or staying or mine)[-1] if mine else None
     seen, ask_ = _sampled(lead, version) if lead is not None else (None, None)
     kept, ask = (lead.host_floor, lead.ask) if lead is not None else (None, None)
-    bidding = [lease for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE]
     return Row(
         slot=str(place),
         is_configured=config is not None,
@@ -232,8 +231,14 @@ def _row(place: Slot, mine: Sequence[Lease], version: Version, config: Config | 
         floor=kept.micros if seen is None and kept else seen,
         ask=ask.micros if ask_ is None and ask else ask_,
         useful_share=_useful_share(mine, version, config, at) if config is not None else None,
-        trails=[(lease.gpu_rate.micros, *_sampled(lease, version)) for lease in bidding],
+        trails=[trail for lease in mine if any(trail := _trail(lease, version))],
     )
+
+
+def _trail(lease: Lease, version: Version) -> tuple[int | None, int | None, int | None]:
+    """Return bid, floor and ask of a lease; an on-demand one has no bid."""
+    bid = lease.gpu_rate.micros if lease.tenure is Tenure.INTERRUPTIBLE else None
+    return bid, *_sampled(lease, version)
 
 
 def _sampled(lease: Lease, version: Version) -> tuple[int | None, int | None]:
