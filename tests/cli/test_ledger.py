@@ -191,7 +191,9 @@ async def test_strategies_are_shown_as_their_files_write_them(place: Path) -> No
     assert "patient" in (await gpubid(place, "strategy", "list")).out
     (place / "mine").mkdir()
     (place / "mine" / "bold.toml").write_text('strategy = "patient"\nheadroom = 0.5\nlower_after = "1h"\n')
-    (place / "agent.toml").write_text(CONFIG.replace('# directory = "strategies"', 'directory = "mine"'))
+    own = CONFIG.replace('# directory = "strategies"', 'directory = "mine"')
+    # No plan follows from the ledger of a rehearsal.
+    (place / "agent.toml").write_text(own.replace(LEDGER, "new.sqlite"))
     differing = (await gpubid(place, "strategy", "diff", "patient", "bold")).out
     assert "headroom: 0.1 -> 0.5\n" in differing
     assert 'lower_after: "45m" -> "1h"\n2 number(s) differ\nplan with patient: ' in differing

@@ -1,5 +1,7 @@
 """The verbs over a ledger on a real server: move, verify, doctor, refusals, and a dry cycle."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,9 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     config.write_text(SHIPPED.replace('path = "gpubid.sqlite"', 'path = "rehearsal.sqlite"'))
     made = await gpubid(tmp_path, "rehearse", "--hours", "1", "--keep-ledger", str(tmp_path))
     assert made.code == 0, made
+    # Nothing goes on from the ledger of a rehearsal.
+    with contextlib.closing(sqlite3.connect(tmp_path / "rehearsal.sqlite")) as link, link:
+        assert link.execute("DELETE FROM meta WHERE key = 'rehearsed_until'").rowcount == 1
     url = database.replace(f":{postgres.PASSWORD}", "")
     (tmp_path / "word").write_text(postgres.PASSWORD)
     where = ("--schema-name", engines.schema(tmp_path), "--credential-file", str(tmp_path / "word"))
