@@ -13,8 +13,17 @@ MOST_RENTS = 6
 """Rents of one slot in an hour of a lie by which every rent differs from its order (`protections.py`)."""
 MORE_RENTS = {
     ("vast", "POST /bundles min_bid: times 0.5"): 10,
+    ("vast", "POST /bundles min_bid: times 0.001"): 19,
+    ("vast", "POST /bundles min_bid: set 0"): 19,
 }
 """Lies with more rents: a bid at a floor that is told too low is refused, and its leftover released, each time."""
+GIVEN_UP = {
+    (
+        "vast",
+        "GET /instances cur_state: set 'stopped'",
+    ): "a start of half an hour is given up; no other host here has its card",
+}
+"""Lies after which a slot waits for another host."""
 COUNTED = {
     (
         "vast",
@@ -83,7 +92,7 @@ def judged(market: str, lie: Lie) -> list[str]:
     harms = [outcome.miscounted] if outcome.miscounted and not is_known else []
     if outcome.most_rents > MORE_RENTS.get(key, MOST_RENTS):
         harms.append(f"{outcome.most_rents} rents of one slot")
-    if not outcome.live == outcome.running == outcome.slots:
+    if key not in GIVEN_UP and not outcome.live == outcome.running == outcome.slots:
         harms.append(f"{outcome.live} instances and {outcome.running} running leases for {outcome.slots} slots")
     return harms
 
