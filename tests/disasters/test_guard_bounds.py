@@ -40,7 +40,7 @@ def _quiet() -> Iterator[None]:
 
 
 OUTBID = Deed(60, "rival", amount=0.3)
-LEAVES = Deed(40, "near_end", amount=0.1)
+LEAVES = Deed(41, "near_end", amount=0.3)
 SLOW = Guarded(takes=30.0, upload=90.0, final_within=60.0)
 
 
@@ -72,7 +72,7 @@ UNGUARDED = Deed(4, "host_gone"), Deed(12, "edit_guard_away")
 @pytest.mark.nightly
 def test_a_disk_whose_guard_a_file_took_away_is_the_only_copy_and_waits_for_a_person() -> None:
     """Its host leaves the market, and starts it no more."""
-    story = Guarded(is_on_disk=True), *UNGUARDED, Deed(20, "resume"), Deed(90, "near_end", amount=0.1)
+    story = Guarded(is_on_disk=True), *UNGUARDED, Deed(20, "resume"), Deed(90, "near_end", amount=0.3)
     assert broken(*story) is None
     with mock.patch.object(slot_releases, "may_leave", return_value=True):
         point, sentence = found(broken(*story))
