@@ -115,7 +115,7 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
 def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
-    pressed = False
+    is_any_pressed = False
     waiting = waiting_slots.of(fleet, work, in_force.holds)
     for place in work.places:
         if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
@@ -130,10 +130,10 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
             continue
         # Near the last call prices are searched again every `PRESSED_EVERY` seconds.
         key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
-        pressed |= is_pressed
+        is_any_pressed |= is_pressed
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
-    return Need(work, tuple(key), tuple(hosts), is_pressed=pressed) if key else None
+    return Need(work, tuple(key), tuple(hosts), is_pressed=is_any_pressed) if key else None
 
 
 def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:

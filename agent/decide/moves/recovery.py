@@ -166,10 +166,8 @@ def _stay(
     slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams, now: datetime
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
-    idle, own = (
-        _idle_hours(lease, now - lease.state_since, numbers.horizon),
-        speed(lease.dlperf, numbers.fastest, numbers.most_speed),
-    )
+    idle = _idle_hours(lease, now - lease.state_since, numbers.horizon)
+    own = speed(lease.dlperf, numbers.fastest, numbers.most_speed)
     if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
         # Its bid wins the next auction. A new bid elsewhere would wait for that auction too.
         idle = useful_hour.CONTAINER_SECONDS / 3600

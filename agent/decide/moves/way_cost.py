@@ -6,12 +6,10 @@ The cost is the payments plus the worth of every hour of the span in which the s
 import math
 from dataclasses import dataclass
 
-from agent.decide.pricing.worth import net_value
+from agent.decide.pricing.worth.net_value import TROUBLE_HOURS
 from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Option, Term
 from agent.domain.work.workload import Workload
-
-TROUBLE_HOURS = net_value.TROUBLE_HOURS
 
 
 @dataclass(frozen=True, slots=True)
