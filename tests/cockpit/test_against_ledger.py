@@ -1,7 +1,7 @@
 """`top`, the page and the feed in a storm at the pace of our clock: no figure differs from the ledger of its instant.
 
-A real market, a real daemon that is killed now and then, `gpubid top` at a terminal and the page in Chromium. Five
-minutes in CI, which nearly all are waiting, and an hour at night.
+A real market, a real daemon that is killed now and then, `gpubid top` at a terminal and the page in Chromium. Two and
+a half minutes in CI, which nearly all are waiting, and an hour at night.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from tests.cockpit.verdicts import Verdicts
 from tests.support import programs
 
 CHROMIUM = shutil.which("chromium")
-LIVES = {300: 2, 3600: 6}
+LIVES = {150: 2, 3600: 6}
 """Lives of the daemon: all but the last end by SIGKILL."""
 
 
 @pytest.mark.parametrize(
     "seconds",
     [
-        pytest.param(300, marks=pytest.mark.long(300)),
+        pytest.param(150, marks=pytest.mark.long(150)),
         pytest.param(3600, marks=pytest.mark.nightly),
     ],
 )

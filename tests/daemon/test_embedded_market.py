@@ -57,7 +57,7 @@ async def test_what_was_rented_is_there_after_a_new_start(tmp_path: Path, how: s
 
 
 @pytest.mark.long(62)
-@pytest.mark.parametrize("how", ["lost", "edited"])
+@pytest.mark.parametrize("how", ["lost", pytest.param("edited", marks=pytest.mark.nightly)])
 async def test_a_market_that_began_anew_ends_what_it_held(tmp_path: Path, how: str) -> None:
     (tmp_path / "agent.toml").write_text(CONFIG)
     async with programs.daemon(tmp_path) as daemon:

@@ -64,6 +64,7 @@ async def test_the_key_of_another_account(tmp_path: Path) -> None:
         assert not await market.writes()
 
 
+@pytest.mark.nightly
 @pytest.mark.long(150)
 async def test_the_key_becomes_another_accounts_while_it_runs(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, daemon):

@@ -55,6 +55,7 @@ def killing(boxes: Boxes, name: str) -> Any:
     return verdicts
 
 
+@pytest.mark.nightly
 @pytest.mark.long(40)
 def test_a_killed_worker_changes_no_verdict_and_no_word(
     forker: Forker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

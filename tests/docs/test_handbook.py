@@ -65,6 +65,7 @@ def test_every_bench_of_the_handbook_was_measured_as_it_stands() -> None:
     assert [name for name, files in commands.items() if not kept.keys() & files.keys()] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout: a part has no commit")
 def test_a_part_of_a_bench_is_measured_once_on_the_same_program(tmp_path: Path) -> None:
     results, name = _script("results"), "parted"

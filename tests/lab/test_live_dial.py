@@ -67,6 +67,7 @@ def over_days(folder: Path, names: tuple[str, ...] = TARGETS) -> list[tuple[floa
     return found
 
 
+@pytest.mark.nightly
 def test_more_target_is_more_availability_for_more_dollars(tmp_path: Path) -> None:
     found = over_days(write(tmp_path / "one"))
     assert found == sorted(found)

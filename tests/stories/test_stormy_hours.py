@@ -1,8 +1,8 @@
 """Stormy hours: three pieces of work under guards in a bidding war, each loss a SIGKILL; all end as if there were none.
 
 Daemon, guards and work are programs, and talk to market and bucket over TCP, on clocks that run thirty times as fast.
-The market is simulated. In CI all three count; at night one is a PyTorch loop and one is Hugging Face's Trainer, on the
-CPU and with tiny models, where `make frameworks` installed them.
+The market is simulated. In the first all three count; in the others one is a PyTorch loop and one is Hugging Face's
+Trainer, on the CPU and with tiny models, where `make frameworks` installed them.
 """
 
 import asyncio
@@ -227,16 +227,11 @@ async def _restored(it: Storm, slot: str, folder: Path) -> Path:
 
 
 # On two cores beside other work an hour took 222 s, nearly all of them waiting.
-@pytest.mark.parametrize(
-    "hours",
-    [
-        pytest.param(0.5, marks=pytest.mark.long(150)),
-        pytest.param(1.0, marks=[pytest.mark.nightly, pytest.mark.long(250)]),
-    ],
-)
-async def test_a_storm_changes_no_result(tmp_path: Path, hours: float) -> None:
+@pytest.mark.nightly
+@pytest.mark.long(250)
+async def test_an_hour_of_storm_changes_no_result(tmp_path: Path) -> None:
     works = [stormy_work.counters(SLOTS)]
-    assert await weathered(tmp_path, seed=6, works=works, hours=hours) > 0, "no loss: this proves nothing"
+    assert await weathered(tmp_path, seed=6, works=works, hours=1.0) > 0, "no loss: this proves nothing"
 
 
 @pytest.mark.nightly

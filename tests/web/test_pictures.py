@@ -32,6 +32,7 @@ def test_it_takes_the_page_light_dark_and_on_a_phone(tmp_path: Path) -> None:
             assert picture.getpixel((2, pictures.HEIGHT - 2)) == GROUNDS[scheme], name
 
 
+@pytest.mark.nightly
 @pytest.mark.long(12)
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
 async def test_it_takes_the_report_of_a_record(tmp_path: Path) -> None:
