@@ -70,6 +70,19 @@ def test_a_changed_file_is_neither_remembered_nor_taken_from_memory(checkout: Pa
     assert not (tmp_path / "memory").exists()
 
 
+def test_what_is_recorded_in_the_checkout_is_not_run_again_elsewhere(checkout: Path, tmp_path: Path) -> None:
+    assert night.run([PASSES], checkout, tmp_path / "here")
+    runs = night.kept(checkout, tmp_path / "here")
+    assert runs is not None
+    (checkout / night.RECORDED).parent.mkdir(parents=True)
+    assert runs.record() == 1
+    assert night.run([PASSES, LATER], checkout, tmp_path / "another machine")
+    assert ran(checkout) == ["one", "two"]
+    commit(checkout, "second")
+    assert night.run([PASSES], checkout, tmp_path / "another machine")
+    assert ran(checkout) == ["one"]
+
+
 def test_every_part_has_a_name_of_its_own() -> None:
     names = [part.name for part in parts(20_000, 60)]
     assert len(set(names)) == len(names)

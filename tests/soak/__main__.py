@@ -1,14 +1,14 @@
 """`python -m tests.soak`: two days on all simulated markets, every climate, ten seeds; 1 if anything is wrong.
 
 All climates of a seed are played before the next seed. Rehearsals are kept by what was committed of the program and of
-this folder, so a soak that was broken off goes on.
+this folder, so a soak that was broken off goes on. `--record` plays nothing: it writes the kept rehearsals into
+`soak_days.jsonl` beside this file. With that committed, another machine goes on from there.
 """
 
 import argparse
 import asyncio
 import dataclasses
 import functools
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,11 +29,16 @@ from agent.domain.work.workload import Fallback, WorkloadKind
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.markets.mithril.vendor_record import MithrilOptions
 from tests.support import committed, verdict
+from tests.support.kept_runs import KeptRuns
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "agent.toml"
-KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpubid" / "soak"
-PLAYED = ("agent", "strategies", "agent.toml", "requirements.lock", "tests/soak", "tests/support/verdict.py")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpubid" / "soak"
+RECORDED = Path(__file__).with_name("soak_days.jsonl")
+PLAYED = (
+    *("agent", "strategies", "agent.toml", "requirements.lock"),
+    *("tests/soak/__main__.py", "tests/support/verdict.py"),
+)
 """All that a rehearsal depends on."""
 MOST_MOVES = 6.0
 """A slot and day outside a bidding war: more is ping-pong."""
@@ -192,7 +197,10 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--climate", action="append", choices=CLIMATES)
     parser.add_argument("--strategy", action="append", choices=STRATEGIES)
+    parser.add_argument("--record", action="store_true", help="write what is kept into the checkout, and play nothing")
     asked = parser.parse_args()
+    if asked.record:
+        return _record()
     scenes = [
         (climate, asked.hours, seed, strategy)
         for strategy in asked.strategy or ("mixed",)
@@ -210,27 +218,37 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def kept() -> Path | None:
-    """Return where rehearsals of what is committed are kept, or nothing where the files differ from it."""
-    name = committed.digest(ROOT, *PLAYED)
-    return KEPT / name if name else None
+def _record() -> int:
+    runs = kept()
+    if runs is None:
+        sys.stderr.write("files differ from what is committed: nothing that is kept is of them\n")
+        return 1
+    sys.stdout.write(f"{runs.record()} rehearsals of this program are in {RECORDED.relative_to(ROOT)}\n")
+    return 0
 
 
-def played(scenes: Sequence[Played], processes: int, place: Path | None) -> Iterator[Lived]:
+def kept() -> KeptRuns | None:
+    """Return the kept rehearsals of what is committed, or nothing where the files differ from it."""
+    program = committed.digest(ROOT, *PLAYED)
+    return KeptRuns(program, CACHE, RECORDED) if program else None
+
+
+def played(scenes: Sequence[Played], processes: int, runs: KeptRuns | None) -> Iterator[Lived]:
     """Return every rehearsal in turn; those that are kept are read, the others are played and kept."""
     with ProcessPoolExecutor(processes, initializer=functools.partial(os.nice, 5)) as pool:
-        yield from pool.map(functools.partial(_played, place), scenes)
+        yield from pool.map(functools.partial(_played, runs), scenes)
 
 
-def _played(place: Path | None, scene: Played) -> Lived:
-    file = place / ("-".join(map(str, scene)) + ".json") if place is not None else None
-    if file is not None and file.exists():
-        return Lived(**json.loads(file.read_text()))
+def _played(runs: KeptRuns | None, scene: Played) -> Lived:
+    name = "-".join(map(str, scene))
+    run = runs.get(name) if runs is not None else None
+    if run is not None:
+        return Lived(**run)
     lived = live(*scene)
+    now = kept()
     # What went wrong is played again, since somebody will look at it.
-    if file is not None and not lived.wrong and kept() == place:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(dataclasses.asdict(lived)))
+    if runs is not None and not lived.wrong and now is not None and now.program == runs.program:
+        runs.keep(name, dataclasses.asdict(lived))
     return lived
 
 
