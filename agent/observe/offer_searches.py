@@ -4,6 +4,7 @@ Invariants:
 1. A search that the market would not take yet is left to a later cycle, so that no search delays listings and endings.
 2. All questions for one workload are asked in one cycle: a half of the answers would hide the cheaper offers.
 3. Of the searches that are due, those with a deadline near go first, and then the one whose last is longest ago.
+4. While a market has told us to wait, no search is sent and none is counted: the first cycle after that sends it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -28,6 +29,8 @@ SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
 SURVEY_OF_DEAR_EVERY = 900.0
 """Seconds between such searches for a workload that pays for on-demand capacity: at most 1,152 rows a day for each."""
+SURVEY_AGAIN = 600.0
+"""Seconds until a small search without a need that failed is sent again."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 
@@ -89,8 +92,10 @@ class OfferSearches:
             if not self._may_ask(len(questions)):
                 break
             self._pace.count(name, need.key, bars, now)
-            self._surveyed[name] = now
-            found += await self._answers(questions)
+            if await self._ask_all(questions, found):
+                self._surveyed[name] = now
+            else:
+                self._pace.fail(name)
         return found
 
     async def _surveys(self, workloads: Iterable[Workload], dear: Collection[str]) -> list[Offer]:
@@ -103,30 +108,32 @@ class OfferSearches:
             questions = search_questions.of(work, (), ROWS_OF_SURVEY)
             if self.delay is not None or not self._may_ask(len(questions)):
                 break
-            self._surveyed[work.name] = now
-            found += await self._answers(questions)
+            is_whole = await self._ask_all(questions, found)
+            self._surveyed[work.name] = now if is_whole else now - every + SURVEY_AGAIN
         return found
 
     def _may_ask(self, questions: int) -> bool:
         """Return whether the market takes so many questions now, and note the delay if it does not."""
-        delay = 0.0 if self.is_patient or self._is_closed() else self._market.search_delay(questions)
+        if self._is_closed():
+            return False
+        delay = 0.0 if self.is_patient else self._market.search_delay(questions)
         if delay > 0:
             self.delay = delay if self.delay is None else min(self.delay, delay)
         return delay <= 0
 
-    async def _answers(self, questions: Iterable[port.OfferQuery]) -> Sequence[Offer]:
-        if self._is_closed():
-            return ()
-        found: list[Offer] = []
+    async def _ask_all(self, questions: Iterable[port.OfferQuery], found: list[Offer]) -> bool:
+        """Add the offers of the answers to `found`, and return whether every question was answered."""
         try:
             for query in questions:
                 found += await self._market.offers(query)
         except market_errors.Throttled as error:
             self._closed_until = error.until
             log.warning("search.throttled", market=self._market.name, until=str(error.until))
+            return False
         except market_errors.MarketError as error:
             log.warning("search.failed", market=self._market.name, code=error.code)
-        return found
+            return False
+        return True
 
     def _is_closed(self) -> bool:
         return self._closed_until is not None and self._clock.now() < self._closed_until

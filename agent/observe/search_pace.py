@@ -3,6 +3,7 @@
 Invariants:
 1. Only a new choice, or the end of a bar on rents, starts a search early. The beginning of a bar does not.
 2. Bars that end again and again start at most one early search in `EARLY_EVERY`, and do not end the back-off.
+3. A search that failed is sent again in a minute: it says nothing of the offers, so the back-off does not grow by it.
 """
 
 from collections.abc import Collection
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
+TRIES_AT_FAILURE = ASK_AGAIN.index(60.0) + 1
 EARLY_EVERY = 60.0
 """Seconds between searches because a bar ended: a market's clock may be just off in every other answer."""
 
@@ -56,6 +58,10 @@ class SearchPace:
         asked.tries = 1 if is_early and is_rare else asked.tries + 1
         asked.early_at = now if is_early else asked.early_at
         asked.at, asked.barred = now, frozenset(bars)
+
+    def fail(self, workload: str) -> None:
+        """Take the search that was just counted as one without an answer."""
+        self._asked[workload].tries = TRIES_AT_FAILURE
 
     def keep(self, workloads: Collection[str]) -> None:
         """Forget every other workload: its next need is a new one."""

@@ -78,3 +78,15 @@ def test_a_due_search_that_is_not_sent_stays_due() -> None:
     assert pace.last("train") == float("-inf")
     pace.count("train", ("a",), (), 1.0)
     assert (pace.last("train"), pace.is_due("train", ("a",), (), 2.0)) == (1.0, False)
+
+
+def test_a_search_that_fails_is_sent_again_in_a_minute_however_often_it_fails() -> None:
+    """After an outage of half an hour an empty slot waited ten minutes more."""
+    pace, found = SearchPace(), []
+    for at in (each * POLL for each in range(280)):
+        if _asks(pace, (), at):
+            found.append(at)
+            if at < HOUR:
+                pace.fail("train")
+    assert {later - sooner for sooner, later in itertools.pairwise(found) if later <= HOUR} == {60.0}
+    assert [at for at in found if at >= HOUR] == [HOUR, HOUR + 120.0, HOUR + 360.0]
