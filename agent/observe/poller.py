@@ -3,8 +3,8 @@
 Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
 2. Failure is logged once when it begins and once when it ends.
-3. If the market is too busy to show the account, no listing becomes stale. The account's facts grow old; nothing is
-   paid for once they are older than `ACCOUNT_KEPT`.
+3. If the market does not show the account, no listing becomes stale unless it refuses our key. The account's facts grow
+   old; nothing is paid for once they are older than `ACCOUNT_KEPT`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ log = structlog.get_logger("gpubid.poller")
 ACCOUNT_EVERY = 300.0
 """Seconds between readings of credit, account id and the market's clock when nothing is wrong."""
 ACCOUNT_KEPT = 900.0
-"""Seconds for which credit, account id and clock are believed while the market refuses to show the account."""
+"""Seconds for which credit, account id and clock are believed while the market does not show the account."""
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
 """Failed readings of the event record in a row that are tolerated: the market must stay usable without its inbox."""
@@ -58,6 +58,7 @@ class Poller:
         self._refused_since: float | None = None
         """Since when every listing was answered by a refusal of our key, in seconds of the monotonic clock."""
         self._account_at: float | None = None
+        self._is_account_unread = False
         self.searches = OfferSearches(market, clock)
         self._credit = CreditReadings()
         self._events_since: datetime | None = None
@@ -196,14 +197,23 @@ class Poller:
         )
 
     async def _look_at_account(self) -> None:
-        """Read the account; if the market says that it is asked too often, use the last answer."""
+        """Read the account; if the market does not show it, use the last answer.
+
+        Raises:
+            Unauthorized: the market refuses our key.
+        """
         try:
             await self._read_account()
-        except market_errors.Throttled as error:
-            log.warning("account.unread", market=self.market.name, until=str(error.until))
+            self._is_account_unread = False
+        except market_errors.Unauthorized:
+            raise
+        except market_errors.MarketError as error:
+            if not self._is_account_unread:
+                log.warning("account.unread", market=self.market.name, code=error.code)
+            self._is_account_unread = True
             if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
                 silence = span_text.minutes(timedelta(seconds=self._clock.monotonic() - self._account_at))
-                why = f"the market has refused for {silence} to show the account (called too often)"
+                why = f"the market has not shown the account for {silence} ({error.code})"
                 self.view = msgspec.structs.replace(self.view, no_spend_because=self._no_spend or why)
 
     async def _read_account(self) -> None:
