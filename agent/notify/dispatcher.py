@@ -100,7 +100,11 @@ class Dispatcher:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await self.round()
+            try:
+                await self.round()
+            except Exception:
+                # Nobody waits for this task: without it every later message would be missing, unseen.
+                log.exception("notify.failed", channel="")
 
     async def round(self) -> None:
         """Read new events, and try due messages; no error here reaches the caller."""
@@ -171,15 +175,22 @@ class Dispatcher:
         if not over:
             return
         for each in over:
-            self._waiting.remove(each)
+            self._drop(each)
         for channel in dict.fromkeys(each.message.channel for each in over):
             mine = [each.message for each in over if each.message.channel == channel]
             self._waiting.append(_Parcel(quiet_hours.combined(mine), now, now))
 
     async def _deliver_due(self, channel: str) -> None:
         for parcel in [each for each in self._waiting if each.message.channel == channel]:
-            if parcel.next_at <= self._clock.now():
+            if self._waits(parcel) and parcel.next_at <= self._clock.now():
                 await self._try(parcel)
+
+    def _waits(self, parcel: _Parcel) -> bool:
+        """Return whether a message still waits: a reload during a delivery may have dropped it with its channel."""
+        return any(each is parcel for each in self._waiting)
+
+    def _drop(self, parcel: _Parcel) -> None:
+        self._waiting = deque(each for each in self._waiting if each is not parcel)
 
     async def _try(self, parcel: _Parcel) -> None:
         message, now = parcel.message, self._clock.now()
@@ -195,13 +206,15 @@ class Dispatcher:
             self._put_off(parcel, now, "a defect of the channel")
         else:
             self._seen(message.channel, True)
-            self._waiting.remove(parcel)
+            self._drop(parcel)
 
     def _put_off(self, parcel: _Parcel, now: dt.datetime, why: str) -> None:
+        if not self._waits(parcel):
+            return
         if parcel.tries == 0:
             log.warning("notify.undelivered", channel=parcel.message.channel, title=parcel.message.title, reason=why)
         if now - parcel.since >= GIVEN_UP_AFTER:
-            self._waiting.remove(parcel)
+            self._drop(parcel)
             log.error("notify.lost", channel=parcel.message.channel, title=parcel.message.title, reason=why)
             return
         parcel.next_at = now + dt.timedelta(seconds=LATER_SECONDS[min(parcel.tries, len(LATER_SECONDS) - 1)])

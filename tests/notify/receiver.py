@@ -1,5 +1,6 @@
 """A web server of an operator, which receives messages."""
 
+import asyncio
 import json
 
 from aiohttp import web
@@ -10,6 +11,8 @@ class Receiver:
 
     def __init__(self) -> None:
         self.status = 204
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.url = ""
         made = web.Application()
@@ -18,6 +21,7 @@ class Receiver:
 
     async def _take(self, request: web.Request) -> web.Response:
         self.got.append((dict(request.headers), await request.read()))
+        await self.may_answer.wait()
         return web.Response(status=self.status)
 
     async def start(self) -> None:

@@ -266,6 +266,30 @@ async def test_other_rules_and_channels_are_taken_on_reload(
     assert len(receiver.got) == 1
 
 
+@pytest.mark.parametrize("status", [204, 503], ids=["arrives", "is refused"])
+async def test_a_channel_that_is_removed_while_it_hangs_ends_no_other_message(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver, tmp_path: Path, status: int
+) -> None:
+    """It ended the dispatcher, and with it every later message."""
+    mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
+    running = asyncio.ensure_future(mine.run())
+    await programs.until(lambda: mine.is_begun, "where the past ends")
+    receiver.may_answer.clear()
+    receiver.status = status
+    await happen(ledger, clock)
+    mine.wake()
+    await programs.until(lambda: receiver.got, "a delivery that hangs")
+    told = tmp_path / "told"
+    changed = Notify(rules=EVERYTHING, hook=Hook((script(tmp_path, f"cat > {told}"),)))
+    mine.use(changed, channels.channels(changed, lambda _: SECRET, clock))
+    receiver.may_answer.set()
+    await happen(ledger, clock, slot=1)
+    mine.wake()
+    await programs.until(told.exists, "the next message")
+    assert not running.done()
+    running.cancel()
+
+
 NIGHT = Quiet(WindowRule("0 22 * * *", dt.timedelta(hours=9)), Severity.WARNING)
 
 
