@@ -229,7 +229,7 @@ class Daemon:
                 asyncio.get_running_loop().call_later(after, parts.wake.set)
             if self._must_tidy:
                 self._must_tidy = False
-                await self._app.ledger.tidy()
+                await self._tidy()
                 self._app.beside(self._compare_bills())
 
     async def _cycle(self) -> Pass | None:
@@ -268,6 +268,13 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
+
+    async def _tidy(self) -> None:
+        """Delete old rows. What cannot be deleted now is left to the next night: leases still need watching."""
+        try:
+            await self._app.ledger.tidy()
+        except LedgerError as error:
+            log.error("ledger.untidied", code=error.code.value, reason=error.sentence)
 
     async def _compare_bills(self) -> None:
         """Compare past days with the markets' bills, beside the cycles: a bill may take time."""
