@@ -243,7 +243,7 @@ class Daemon:
             if error.code in {Code.WRONG_ACCOUNT, Code.DEPOSED}:
                 raise
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
-            self._figures.see_ledger(self._app)
+            self._show(lambda: self._figures.see_ledger(self._app))
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._parts.stop.is_set():
@@ -252,16 +252,23 @@ class Daemon:
             # A defect in one cycle must not end the daemon: leases still need watching; the health shows the defect.
             log.exception("cycle.failed", code="bug")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
-            self._figures.see_ledger(self._app)
+            self._show(lambda: self._figures.see_ledger(self._app))
             return None
         finally:
             self._patience = None
             self._feed.changed()
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
-        self._figures.see(self._app, done)
+        self._show(lambda: self._figures.see(self._app, done))
         self._dispatcher.wake()
         return done
+
+    def _show(self, write: Callable[[], None]) -> None:
+        """Write metrics. A defect in them must not end the daemon: leases still need watching."""
+        try:
+            write()
+        except Exception:
+            log.exception("metrics.failed")
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,81 @@
+"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metrics."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from agent import systemd
+from agent.cli.shared import session
+from agent.daemon import Daemon, Parts
+from agent.pass_metrics import Figures
+from agent.simulator import climate_files
+from agent.telemetry import metric_families, metrics
+from tests.support import programs
+from tests.support.world import Rehearsed, rehearsed
+
+
+def write_only_if(world: Rehearsed, *, may_write: bool) -> None:
+    """Let SQLite refuse every write of the program, as on a disk that turned read-only, or take it again."""
+    connection = world.app.ledger._tables._connection
+    assert connection is not None
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    driver.execute(f"PRAGMA query_only = {'OFF' if may_write else 'ON'}")
+
+
+@contextlib.asynccontextmanager
+async def running(world: Rehearsed) -> AsyncIterator[tuple[Daemon, asyncio.Event]]:
+    """Run the daemon over a world, and insist that it ends only when it is told to."""
+    registry = metric_families.registry()
+    read = lambda: session.parse(world.config.file, climate_files.names())  # noqa: E731 - what Parts asks for
+    parts = Parts(metrics.Metrics(registry, ["vast"], ["train"]), registry, systemd.Notifier({}), read)
+    daemon = Daemon(world.app, parts)
+    ends = asyncio.ensure_future(daemon.run())
+    await programs.until(lambda: world.app.seen is not None, "a first cycle")
+    yield daemon, parts.wake
+    assert not ends.done()
+    daemon.stop()
+    await ends
+
+
+async def test_the_daemon_goes_on_and_deletes_another_night(tmp_path: Path) -> None:
+    """It ended, and nobody watched the leases until it was started again."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        with structlog.testing.capture_logs() as logs:
+
+            def untidied() -> list[str]:
+                return [each["code"] for each in logs if each["event"] == "ledger.untidied"]
+
+            async with running(world) as (daemon, wake):
+                write_only_if(world, may_write=False)
+                daemon._tidy_soon()
+                wake.set()
+                await programs.until(untidied, "a refused deletion")
+                write_only_if(world, may_write=True)
+                daemon._tidy_soon()
+                wake.set()
+                await programs.until(lambda: not daemon._must_tidy, "the next deletion")
+        assert untidied() == ["unwritable"]
+
+
+async def test_the_daemon_goes_on_where_its_metrics_stumble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        with structlog.testing.capture_logs() as logs:
+
+            def stumbled() -> int:
+                return sum(each["event"] == "metrics.failed" for each in logs)
+
+            def stumble(*_: object) -> None:
+                raise RuntimeError("a defect")
+
+            monkeypatch.setattr(Figures, "see", stumble)
+            async with running(world) as (_, wake):
+                await programs.until(lambda: stumbled() == 1, "a defect")
+                wake.set()
+                await programs.until(lambda: stumbled() == 2, "the next cycle")
