@@ -4,6 +4,8 @@ Invariants:
 1. A cycle waits for probes at most `PATIENCE_SECONDS`; a slower probe is collected in a later one.
 2. At most one probe an instance and `MOST_AT_ONCE` together run; each ends by its own deadline.
 3. The result of a probe is a value for the next decision; a failure is such a value too.
+4. Of the due probes, that of a container that has just ended goes first, and then the one whose last is longest
+   ago: a hundred instances are all probed, each more seldom.
 """
 
 import asyncio
@@ -50,6 +52,7 @@ class Prober:
         self._may_be_local = may_be_local
         self._known: dict[str, Sighting] = {}
         self._running: dict[str, asyncio.Task[Sighting]] = {}
+        self._begun: dict[str, float] = {}
         self._log_read: dict[str, float] = {}
         self._page_read: dict[str, float] = {}
         self._live_read: dict[str, float] = {}
@@ -59,13 +62,15 @@ class Prober:
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
         """Start the due probes, wait a moment, and return the last results for these targets."""
         wanted = {target.instance_id: target for target in targets}
-        for target in wanted.values():
+        for target in sorted(wanted.values(), key=self._last_turn):
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
+                self._begun[target.instance_id] = self._clock.monotonic()
                 self._running[target.instance_id] = self._spawn(self._probe(target))
         if self._running:
             await asyncio.wait(self._running.values(), timeout=PATIENCE_SECONDS)
         self._collect()
         self._known = {key: seen for key, seen in self._known.items() if key in wanted}
+        self._begun = {key: at for key, at in self._begun.items() if key in wanted or key in self._running}
         self._log_read = {key: at for key, at in self._log_read.items() if key in wanted or key in self._running}
         self._page_read = {key: at for key, at in self._page_read.items() if key in wanted or key in self._running}
         self._live_read = {key: at for key, at in self._live_read.items() if key in wanted or key in self._running}
@@ -87,10 +92,19 @@ class Prober:
     def _is_log_due(self, target: Target) -> bool:
         if not target.needs_log:
             return False
-        known, last = self._known.get(target.instance_id), self._log_read.get(target.instance_id)
-        if target.is_over and (known is None or known.at < target.since):
+        last = self._log_read.get(target.instance_id)
+        if self._has_just_ended(target):
             return True
         return last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS
+
+    def _has_just_ended(self, target: Target) -> bool:
+        """Return whether its container has ended, and its log was not read since."""
+        known = self._known.get(target.instance_id)
+        return target.is_over and (known is None or known.at < target.since)
+
+    def _last_turn(self, target: Target) -> float:
+        first = float("-inf")
+        return first if self._has_just_ended(target) else self._begun.get(target.instance_id, first)
 
     def _is_page_due(self, target: Target) -> bool:
         last = self._page_read.get(target.instance_id)
@@ -159,7 +173,7 @@ class Prober:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 return hours_of(await _fetched(host.strip("[]"), int(number), target.deadline.path))
-        except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
+        except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return None
 
     def _may_ask(self, host: str) -> bool:

@@ -185,6 +185,42 @@ async def test_a_page_tells_hours_or_nothing(body: bytes, hours: float | None) -
     assert seen["1"].hours == hours
 
 
+async def test_a_page_of_long_headers_tells_nothing_and_hides_no_other_sign() -> None:
+    """It ended the probe, so that a service that had died stayed well."""
+    long = b"HTTP/1.0 200 OK\r\nSet-Cookie: " + b"c" * 10_000 + b"\r\n\r\n1.5"
+    async with answering(long) as place:
+        wanted = telling(ProgressSign.HTTP, place)
+        market = Logs("done")
+        seen = await seen_of(probing(market, SteppedClock(NOW)), dataclasses.replace(wanted, done_line="done"))
+    assert seen["1"].hours is None
+    assert seen["1"].is_done
+
+
+@pytest.mark.parametrize("count", [20, 150])
+async def test_every_one_of_many_instances_gets_its_turn(count: int) -> None:
+    """The first 64 had all turns, so the end of the work of the others was never seen."""
+    clock, market = SteppedClock(NOW), Logs("step 1")
+    probe = probing(market, clock)
+    wanted = [dataclasses.replace(target(ReadySign.LOG), instance_id=str(each)) for each in range(count)]
+    for _ in range(20):
+        seen = await probe.look(wanted)
+        clock.advance(15)
+    assert len(seen) == count
+    assert clock.now() - min(each.at for each in seen.values()) <= dt.timedelta(minutes=3)
+
+
+async def test_a_container_that_has_just_ended_is_read_before_the_others() -> None:
+    """Its GPU is paid for until its log was read."""
+    clock, market = SteppedClock(NOW), Logs("done")
+    probe = probing(market, clock)
+    wanted = [dataclasses.replace(target(ReadySign.LOG), instance_id=str(each)) for each in range(40)]
+    for _ in range(4):
+        await probe.look(wanted)
+        clock.advance(15)
+    ended = dataclasses.replace(wanted[-1], ready=Readiness(), is_over=True, since=clock.now(), done_line="done")
+    assert (await probe.look([*wanted[:-1], ended]))["39"].is_done
+
+
 async def test_a_page_that_refuses_tells_nothing() -> None:
     async with answering(b"HTTP/1.1 500 No\r\n\r\n7") as place:
         seen = await seen_of(probing(Logs(), SteppedClock(NOW)), telling(ProgressSign.HTTP, place))
