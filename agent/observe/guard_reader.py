@@ -40,6 +40,7 @@ FIRST_PATIENCE_SECONDS = 5.0
 is held. The container may have a switch that the file does not have any more."""
 EVERY_SECONDS = 60.0
 AWAITED_EVERY_SECONDS = 1.0
+NEVER = float("-inf")
 """A guard that was asked for a checkpoint is read in every cycle: its lease bills until it has answered."""
 AWAITED_FOR = timedelta(minutes=15)
 """Longer than any `final_within`."""
@@ -133,7 +134,9 @@ class GuardReader:
         return frozenset(lease for lease, report in self.reports.items() if report.beat is not None)
 
     def _begin(self, wanted: Iterable[GuardTarget]) -> None:
-        for target in wanted:
+        # A guard that was asked for its last checkpoint goes first, then the one that was read longest ago, so that of
+        # a hundred leases all are heard.
+        for target in sorted(wanted, key=lambda each: (each.asked_at is None, self._asked.get(each.lease, NEVER))):
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
                 self._asked[target.lease] = self._clock.monotonic()
                 self._running[target.lease] = self._spawn(self._read(target))

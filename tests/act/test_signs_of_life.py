@@ -230,24 +230,43 @@ async def test_the_sign_of_a_folder_that_no_container_reads_any_more_is_forgotte
         assert signs._ledger.recollection().signs == ()
 
 
-async def test_an_absence_reaches_every_switch_however_many_there_are(tmp_path: Path, server: S3Server) -> None:
-    count, clock = 3 * signs_of_life.MOST_AT_ONCE + 2, SteppedClock(NOW)
-    place = server.place()
-    made = switched(slots=count)
+COUNT = 3 * signs_of_life.MOST_AT_ONCE + 2
+
+
+@asynccontextmanager
+async def many(folder: Path, server: S3Server, clock: SteppedClock) -> AsyncIterator[tuple[SignsOfLife, Workload]]:
+    """More switches than signs are written at once."""
+    made = switched(slots=COUNT)
     assert made.guard is not None
-    work = replace(made, guard=replace(made.guard, bucket=place))
-    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock, fleet_id="f1")
+    work = replace(made, guard=replace(made.guard, bucket=server.place()))
+    ledger = await Ledger.open(folder / "ledger.sqlite", clock=clock, fleet_id="f1")
     try:
         async with ledger.transaction() as tx:
-            for index in range(count):
+            for index in range(COUNT):
                 tx.open_lease(builders.lease(index, slot=Slot("train", index), guard_run=1))
                 tx.begin_run(run(index))
-        signs = SignsOfLife(ledger, clock, asyncio.create_task, lambda _: SECRET)
-        said = await signs.spread([work])
-        assert said == f"{count} of {count} dead man's switch(es) can read it in their buckets"
-        names = [name for name in await asyncio.to_thread(server.names) if name.endswith("/alive.json")]
-        assert len(names) == count
-        told = json.loads(await asyncio.to_thread(server.get, names[0]))
-        assert (told["written"], told["absent_seconds"]) == (int(NOW.timestamp()), 0)
+        yield SignsOfLife(ledger, clock, asyncio.create_task, lambda _: SECRET), work
     finally:
         await ledger.close()
+
+
+async def test_with_a_slow_poll_too_every_one_of_many_switches_gets_its_sign(tmp_path: Path, server: S3Server) -> None:
+    """The same sixteen got one in each look, and the others would have fired."""
+    clock = SteppedClock(NOW)
+    async with many(tmp_path, server, clock) as (signs, work):
+        for _ in range(5):
+            signs.look([work], is_ordered=True)
+            await asyncio.wait(signs._running.values())
+            clock.advance(600)
+        names = [name for name in await asyncio.to_thread(server.names) if name.endswith("/alive.json")]
+        assert len(names) == COUNT
+
+
+async def test_an_absence_reaches_every_switch_however_many_there_are(tmp_path: Path, server: S3Server) -> None:
+    async with many(tmp_path, server, SteppedClock(NOW)) as (signs, work):
+        said = await signs.spread([work])
+        assert said == f"{COUNT} of {COUNT} dead man's switch(es) can read it in their buckets"
+        names = [name for name in await asyncio.to_thread(server.names) if name.endswith("/alive.json")]
+        assert len(names) == COUNT
+        told = json.loads(await asyncio.to_thread(server.get, names[0]))
+        assert (told["written"], told["absent_seconds"]) == (int(NOW.timestamp()), 0)

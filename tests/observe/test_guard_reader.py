@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -251,6 +252,23 @@ async def test_after_a_start_more_leases_than_are_read_at_once_are_all_read_in_t
     box = GuardReader(SteppedClock(builders.NOW), asyncio.create_task, lambda _: SECRET)
     await box.look([GuardTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
     assert sorted(lease for lease, report in box.reports.items() if report.switch) == leases
+
+
+async def test_with_a_slow_poll_too_every_one_of_many_leases_is_heard(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same sixteen were read in each look, so the guards of the others seemed to be silent."""
+    monkeypatch.setattr(guard_reader, "FIRST_PATIENCE_SECONDS", 60.0)  # For a machine with much else to do.
+    monkeypatch.setattr(guard_reader, "PATIENCE_SECONDS", 60.0)
+    leases = [f"{number:02x}" for number in range(guard_reader.MOST_AT_ONCE + 4)]
+    clock = SteppedClock(builders.NOW)
+    box = GuardReader(clock, asyncio.create_task, lambda _: SECRET)
+    for _ in range(4):
+        await box.look([GuardTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
+        clock.advance(60)
+    ages = [clock.now() - report.read_at for report in box.reports.values()]
+    assert len(ages) == len(leases)
+    assert max(ages) <= timedelta(minutes=2)
 
 
 def _hung(work: object, started: list[object]) -> asyncio.Task[GuardReport | None]:

@@ -43,6 +43,8 @@ EVERY_SECONDS, LATER_SECONDS = 60.0, 600.0
 """Between two searches for a lease: of the first `SOON`, and of the later ones."""
 SOON = 10
 MOST_AT_ONCE = 2
+NEVER = 0, float("-inf")
+"""How often a run was searched for, and when last, in seconds of the monotonic clock."""
 MOST_RUNS = 64
 MOST_BYTES = 1 << 16
 
@@ -116,8 +118,9 @@ class RunSearch:
                 if lease_id in wanted and not task.cancelled():
                     await self._conclude(wanted[lease_id], task.result(), known.guard_runs)
         now = self._clock.monotonic()
-        for lease_id, each in wanted.items():
-            count, last = self._asked.get(lease_id, (0, float("-inf")))
+        # The one that was searched for longest ago goes first: two buckets that hang keep no other search waiting.
+        for lease_id, each in sorted(wanted.items(), key=lambda pair: self._asked.get(pair[0], NEVER)[1]):
+            count, last = self._asked.get(lease_id, NEVER)
             is_due = now - last >= (EVERY_SECONDS if count < SOON else LATER_SECONDS)
             if is_due and lease_id not in self._running and len(self._running) < MOST_AT_ONCE:
                 self._asked[lease_id] = count + 1, now

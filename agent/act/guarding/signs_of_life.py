@@ -179,7 +179,9 @@ class SignsOfLife:
         self._failed_passes += self._good_at is None and not is_ordered
         withheld = set() if is_ordered else {each.key for each in self._switches if not self._is_looked_after(each)}
         self._log_withheld(len(withheld))
-        for key in dict.fromkeys(switch.key for switch in self._switches):
+        # The folder that was tried longest ago goes first: a bucket that hangs lets no switch of another one fire.
+        keys = dict.fromkeys(switch.key for switch in self._switches)
+        for key in sorted(keys, key=lambda each: self._known[each].tried_at):
             written = self._known[key]
             may_begin = key not in withheld and len(self._running) < MOST_AT_ONCE
             if may_begin and self._is_due(key, written, absent_until):
