@@ -169,7 +169,7 @@ async def test_a_year_of_silence_on_the_account_is_no_dark_market(tmp_path: Path
             done = await world.cycle(minutes=5)
             assert done.fleet.markets["vast"].is_fresh
         view = done.fleet.markets["vast"]
-        assert "show the account" in view.no_spend_because, "facts of the account are too old to pay by"
+        assert "shown the account" in view.no_spend_because, "facts of the account are too old to pay by"
         assert [held.lease_id for held in world.leases()] == [lease.lease_id]
         world.still()
         done = await world.cycle(minutes=3)
