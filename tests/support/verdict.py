@@ -104,5 +104,8 @@ def _healthy_releases(told: Rehearsal) -> Iterator[str]:
             up.add(event.lease_id)
         elif event.kind in DOWN:
             up.discard(event.lease_id)
-        elif event.kind == "lease.released_by_us" and event.lease_id in up and event.reason_code not in GIVEN_UP:
-            yield f"{event.lease_id} was released while it ran: {event.reason_code}: {event.reason}"
+        elif event.kind == "lease.released_by_us" and event.lease_id in up:
+            # The same release may be ordered again until the market confirms it, and then says so.
+            up.discard(event.lease_id)
+            if event.reason_code not in GIVEN_UP:
+                yield f"{event.lease_id} was released while it ran: {event.reason_code}: {event.reason}"

@@ -1,0 +1,36 @@
+"""The verdict on a release: a lease that ran is released for an allowed reason, however often that is ordered."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.cli.rehearsing.rehearsal import Rehearsal
+from agent.domain.record.event import Event
+from tests.support import builders, verdict
+
+RAN, RELEASED, LOST = "lease.running", "lease.released_by_us", "lease.interrupted"
+
+
+def told(*happened: tuple[str, str]) -> Rehearsal:
+    events = [
+        Event(at=builders.NOW + timedelta(minutes=number), kind=kind, lease_id="vast-1", reason_code=code)  # type: ignore[arg-type]
+        for number, (kind, code) in enumerate(happened)
+    ]
+    whole: Any = {"figures": {}, "events": tuple(events), "spend": (), "leases": (), "config": None}
+    return Rehearsal(**whole)
+
+
+@pytest.mark.parametrize(
+    ("happened", "wrong"),
+    [
+        ([(RAN, ""), (RELEASED, "moved")], 0),
+        ([(RAN, ""), (RELEASED, "moved"), (RELEASED, "release_again"), (RELEASED, "release_again")], 0),
+        ([(RAN, ""), (LOST, ""), (RELEASED, "too_long")], 0),
+        ([(RAN, ""), (RELEASED, "too_long")], 1),
+        ([(RAN, ""), (RELEASED, "too_long"), (RELEASED, "release_again")], 1),
+        ([(RAN, ""), (RELEASED, "moved"), (RAN, ""), (RELEASED, "release_again")], 1),
+    ],
+)
+def test_a_lease_that_ran_is_released_for_an_allowed_reason(happened: list[tuple[str, str]], wrong: int) -> None:
+    assert len(list(verdict._healthy_releases(told(*happened)))) == wrong
