@@ -58,6 +58,9 @@ class Poller:
         self._refused_since: float | None = None
         """Since when every listing was answered by a refusal of our key, in seconds of the monotonic clock."""
         self._account_at: float | None = None
+        """When the account was last read, in seconds of the monotonic clock."""
+        self._is_account_usual = False
+        """Whether that answer was as usual: an odd one is read again with every listing."""
         self._is_account_unread = False
         self.searches = OfferSearches(market, clock)
         self._credit = CreditReadings()
@@ -88,7 +91,7 @@ class Poller:
         )
         try:
             self._see(await self._listing())
-            if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
+            if not self._is_account_usual or self._account_age() >= ACCOUNT_EVERY:
                 await self._look_at_account()
                 await self._read_announced()
             else:
@@ -211,10 +214,14 @@ class Poller:
             if not self._is_account_unread:
                 log.warning("account.unread", market=self.market.name, code=error.code)
             self._is_account_unread = True
-            if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
-                silence = span_text.minutes(timedelta(seconds=self._clock.monotonic() - self._account_at))
+            if self._account_at is not None and self._account_age() > ACCOUNT_KEPT:
+                silence = span_text.minutes(timedelta(seconds=self._account_age()))
                 why = f"the market has not shown the account for {silence} ({error.code})"
                 self.view = msgspec.structs.replace(self.view, no_spend_because=self._no_spend or why)
+
+    def _account_age(self) -> float:
+        """Return the seconds since the account was last read; inf if it never was."""
+        return float("inf") if self._account_at is None else self._clock.monotonic() - self._account_at
 
     async def _read_account(self) -> None:
         account = await self.market.account()
@@ -225,8 +232,8 @@ class Poller:
         # A wrong clock, another account, or a sudden fall of the credit is read again with every listing: one wrong
         # answer must not stop paying for long.
         is_same = self.view.account_id in {"", account.account_id}
-        is_usual = abs(skew) <= CLOSE.total_seconds() and before_fall is None and is_same
-        self._account_at = self._clock.monotonic() if is_usual else None
+        self._is_account_usual = abs(skew) <= CLOSE.total_seconds() and before_fall is None and is_same
+        self._account_at = self._clock.monotonic()
         self.view = msgspec.structs.replace(
             self.view,
             # A key of another account would deny every instance of ours.

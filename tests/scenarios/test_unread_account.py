@@ -54,3 +54,20 @@ def test_a_loss_after_that_is_seen_and_nothing_is_paid_until_the_account_is_read
         await world.until_running(minutes=15)
 
     play(story, seed=1, poll=MINUTE)
+
+
+def test_one_odd_answer_before_the_silence_is_believed_no_longer() -> None:
+    """A sudden fall of the credit is read again with each listing; without an answer it was paid for ever."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        (poller,) = world.app.pollers
+        world.weather("no_credit", credit=30.0, seconds=HOURS)
+        await world.until(lambda: poller.view.credit_before_fall is not None)
+        world.weather(route=ROUTE, seconds=HOURS, fault="server_error_before")
+        await world.cycle(minutes=ACCOUNT_KEPT / 60 - 2)
+        assert poller.view.no_spend_because == ""
+        await world.cycle(minutes=5)
+        assert "has not shown the account" in poller.view.no_spend_because
+
+    play(story, seed=1, poll=MINUTE)
