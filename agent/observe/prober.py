@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+import structlog
 
 from agent import background_tasks
 from agent.clock import Clock
@@ -37,6 +38,8 @@ MOST_TAILS = 64
 """Logs that are kept to separate lines before a resume from lines after it."""
 MOST_ANSWER = 4096
 _OK = range(200, 300)
+
+log = structlog.get_logger("gpubid.prober")
 
 Spawn = Callable[[Coroutine[Any, Any, Sighting]], asyncio.Task[Sighting]]
 
@@ -127,8 +130,14 @@ class Prober:
         for key, task in list(self._running.items()):
             if task.done():
                 del self._running[key]
-                if not task.cancelled() and task.exception() is None:
-                    self._known[key] = task.result()
+                if not task.cancelled():
+                    self._known[key] = task.result() if task.exception() is None else self._defect(key, task)
+
+    def _defect(self, instance_id: str, task: asyncio.Task[Sighting]) -> Sighting:
+        """Return the sighting of a probe that ended by an error that it does not know: nothing was seen."""
+        name = type(task.exception()).__name__
+        log.error("probe.failed", market=self._market.name, instance=instance_id, error=name, exc_info=task.exception())
+        return Sighting(instance_id, self._clock.now(), said=f"its probe failed ({name})", was_asked=False)
 
     async def _probe(self, target: Target) -> Sighting:
         began = self._clock.now()

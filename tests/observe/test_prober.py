@@ -221,6 +221,26 @@ async def test_a_container_that_has_just_ended_is_read_before_the_others() -> No
     assert (await probe.look([*wanted[:-1], ended]))["39"].is_done
 
 
+async def test_a_probe_that_ends_by_an_unknown_error_keeps_no_older_sighting_alive() -> None:
+    """The last one stayed for as long as its probe failed, and nothing said so."""
+
+    class Broken(Logs):
+        name = "vast"
+
+        async def logs(self, _: str, __: int) -> Sequence[str]:
+            if self.fails:
+                raise RuntimeError("a defect")
+            return self.lines
+
+    clock, market = SteppedClock(NOW), Broken("the model is up")
+    probe = probing(market, clock)
+    assert (await probe.look([target(ReadySign.LOG)]))["1"].is_ready
+    market.fails = True
+    clock.advance(61)
+    seen = (await probe.look([target(ReadySign.LOG)]))["1"]
+    assert (seen.is_ready, seen.was_asked, seen.said) == (False, False, "its probe failed (RuntimeError)")
+
+
 async def test_a_page_that_refuses_tells_nothing() -> None:
     async with answering(b"HTTP/1.1 500 No\r\n\r\n7") as place:
         seen = await seen_of(probing(Logs(), SteppedClock(NOW)), telling(ProgressSign.HTTP, place))
