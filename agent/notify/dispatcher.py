@@ -104,10 +104,10 @@ class Dispatcher:
                 await self.round()
             except Exception:
                 # Nobody waits for this task: without it every later message would be missing, unseen.
-                log.exception("notify.failed", channel="")
+                log.exception("notify.failed")
 
     async def round(self) -> None:
-        """Read new events, and try due messages; no error here reaches the caller."""
+        """Read new events, and try due messages; no error of the ledger or of a channel reaches the caller."""
         try:
             await self._collect()
         except LedgerError as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
 """Seconds between searches for the same unmet need: search rows are rationed by the day."""
 TRIES_AT_FAILURE = ASK_AGAIN.index(60.0) + 1
+"""The place in the back-off of a search that failed."""
 EARLY_EVERY = 60.0
 """Seconds between searches because a bar ended: a market's clock may be just off in every other answer."""
 

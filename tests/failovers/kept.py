@@ -5,7 +5,6 @@
 """
 
 import gzip
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -30,7 +29,7 @@ PLAYED = (
 def file(way: str) -> Path | None:
     """Return where rounds of a way are kept, or nothing where the files differ from what is committed."""
     name = committed.digest(ROOT, *PLAYED)
-    return KEPT / f"{hashlib.sha256(name.encode()).hexdigest()[:12]}-{way}.json" if name else None
+    return KEPT / f"{name}-{way}.json" if name else None
 
 
 def rounds(place: Path | None) -> list[dict[str, Any]]:

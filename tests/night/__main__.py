@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.night import night
 from tests.night.parts import SEEDS, parts
+from tests.support import kept_runs
 
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpubid" / "nights"
@@ -29,21 +30,12 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write what passed into the checkout, and run nothing")
     asked = parser.parse_args()
     if asked.record:
-        return _record()
+        return kept_runs.record(night.kept(ROOT, CACHE), "parts")
     wanted = [part for part in parts(FIRST, asked.mutant_seconds) if part.name in (asked.part or known)]
     sys.stdout.write(f"tonight's first disaster is {FIRST}\n")
     if "GPUBID_OPENAPI" not in os.environ:
         sys.stdout.write("GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed\n")
     return 0 if night.run(wanted, ROOT, CACHE, is_again=asked.again) else 1
-
-
-def _record() -> int:
-    runs = night.kept(ROOT, CACHE)
-    if runs is None:
-        sys.stderr.write("files differ from what is committed: nothing that is kept is of them\n")
-        return 1
-    sys.stdout.write(f"{runs.record()} parts that passed on this tree are in {night.RECORDED}\n")
-    return 0
 
 
 if __name__ == "__main__":

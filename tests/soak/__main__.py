@@ -28,7 +28,7 @@ from agent.domain.work.deadline import Deadline
 from agent.domain.work.workload import Fallback, WorkloadKind
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.markets.mithril.vendor_record import MithrilOptions
-from tests.support import committed, verdict
+from tests.support import committed, kept_runs, verdict
 from tests.support.kept_runs import KeptRuns
 
 ROOT = Path(__file__).parents[2]
@@ -200,7 +200,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write what is kept into the checkout, and play nothing")
     asked = parser.parse_args()
     if asked.record:
-        return _record()
+        return kept_runs.record(kept(), "rehearsals")
     scenes = [
         (climate, asked.hours, seed, strategy)
         for strategy in asked.strategy or ("mixed",)
@@ -216,15 +216,6 @@ def main() -> int:
         sys.stdout.flush()
     sys.stdout.write(f"{len(scenes)} rehearsals of {asked.hours:g} simulated hours, {failed} with something wrong\n")
     return 1 if failed else 0
-
-
-def _record() -> int:
-    runs = kept()
-    if runs is None:
-        sys.stderr.write("files differ from what is committed: nothing that is kept is of them\n")
-        return 1
-    sys.stdout.write(f"{runs.record()} rehearsals of this program are in {RECORDED.relative_to(ROOT)}\n")
-    return 0
 
 
 def kept() -> KeptRuns | None:

@@ -6,8 +6,18 @@
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+
+def record(runs: "KeptRuns | None", what: str) -> int:
+    """Write what is kept into the checkout, say so, and return the exit code; without `runs`, say why not."""
+    if runs is None:
+        sys.stderr.write("files differ from what is committed: nothing that is kept is of them\n")
+        return 1
+    sys.stdout.write(f"{runs.record()} {what} of this program are in {runs.recorded}\n")
+    return 0
 
 
 class KeptRuns:
@@ -17,7 +27,7 @@ class KeptRuns:
         """`program` is the digest of all that a run depends on, `recorded` the file of the checkout."""
         self.program = program
         self._folder = cache / program
-        self._recorded = recorded
+        self.recorded = recorded
 
     def get(self, name: str) -> dict[str, Any] | None:
         """Return a run, or nothing where this program has not made it."""
@@ -34,13 +44,13 @@ class KeptRuns:
         cached = {file.stem: json.loads(file.read_text()) for file in sorted(self._folder.glob("*.json"))}
         runs = {**self._of_record(), **cached}
         lines = [json.dumps({"program": self.program, "name": name, "run": runs[name]}) for name in sorted(runs)]
-        self._recorded.write_text("".join(line + "\n" for line in lines))
+        self.recorded.write_text("".join(line + "\n" for line in lines))
         return len(lines)
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.json"
 
     def _of_record(self) -> dict[str, dict[str, Any]]:
-        text = self._recorded.read_text() if self._recorded.exists() else ""
+        text = self.recorded.read_text() if self.recorded.exists() else ""
         lines = map(json.loads, text.splitlines())
         return {line["name"]: line["run"] for line in lines if line["program"] == self.program}
