@@ -25,6 +25,8 @@ from agent.domain.work.workload import Workload
 START_HOURS = 20 / 60
 """Assumed hours of an on-demand start while too few are known."""
 _HOUR = timedelta(hours=1)
+_ROUNDING_HOURS = 1 / 3600
+"""The hours of several windows, added up, may be less than those of the whole by a rounding error."""
 Risks = Mapping[str, tuple[Alert, ...]]
 
 
@@ -108,7 +110,7 @@ def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, 
                 continue
             rate = (worst.rate + others).dollars
             hours = _affordable(fleet.now, task.deadline.by, rate, cap, standing.spent(window), window)
-            if hours < min(worst.hours, worst.left):
+            if hours < min(worst.hours, worst.left) - _ROUNDING_HOURS:
                 sentence = f"{_worst_sentence(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
                 yield _alert(work, task, f"{scope.prefix}{window.value}", sentence)
 

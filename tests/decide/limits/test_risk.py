@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.decide.limits import limits, risk
 from agent.decide.limits.limits import Limits
@@ -149,6 +151,13 @@ def test_a_deadline_that_time_alone_forbids_cannot_be_met_by_money() -> None:
         "cannot be met: on-demand takes 40.4 h and 39.0 h are left; ask for less or later; `gpubid reload` "
         "applies a changed file"
     )
+
+
+@given(minutes=st.integers(1, 40 * 60), seconds=st.floats(0.0, 60.0))
+def test_a_roomy_cap_is_not_blamed_for_a_deadline_that_time_forbids(minutes: int, seconds: float) -> None:
+    """The hours of a window are added up day by day, and are no longer or shorter for it."""
+    roomy = Limits(per_day=builders.usd(84), per_month=builders.usd(750), total=builders.usd(900))
+    assert keys(fleet(left=minutes / 60 + seconds / 3600), roomy) == ["train/time"]
 
 
 def test_what_the_rest_of_the_fleet_costs_counts() -> None:
