@@ -19,6 +19,7 @@ from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, immediate_endings
+from agent.decide.operators.told_alerts import ToldAlerts
 from agent.decide.reconcile import billing_turns, reconcile
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
@@ -131,8 +132,7 @@ class Cycle:
         self._is_dry, self._witness = is_dry, witness
         self._shadows = shadow_ledgers.Shadows(parts.ledger)
         self._memory = Memory()
-        self._said: set[tuple[str, str]] = set()
-        self._heard: set[tuple[str, str]] = set()
+        self._said = ToldAlerts()
         self._alerts: tuple[Alert, ...] = ()
         self._past_of = UNREAD
         self._marks: Mapping[str, credit_watch.Mark] = {}
@@ -218,7 +218,9 @@ class Cycle:
     def _facts(self, fleet: Fleet, reconciled: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        news = self._news((*reconciled.facts, *risks, *self._alerts_beside(), *self._of_money(fleet, rules)))
+        found = (*reconciled.facts, *risks, *self._alerts_beside(), *self._of_money(fleet, rules))
+        self._alerts = tuple(fact for fact in found if isinstance(fact, Alert))
+        news = (fact for fact in found if not isinstance(fact, Alert) or self._said.is_new(fact))
         return (
             *news,
             *progress_facts.new_progress(fleet),
@@ -230,7 +232,8 @@ class Cycle:
         """Record the facts, and stop paying if they show a second daemon."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await account_keeping.keep(self._ledger, await self._fleet(rules))
-        self._said, self._unwritten = self._heard, ()
+        # An alert counts as told once the ledger has it; one that could not be recorded is told again.
+        self._said, self._unwritten = self._said.after(self._alerts, self._clock.now()), ()
         second = second_daemon.second_daemon(reconciled.facts)
         if second:
             self._is_stopped = True
@@ -275,7 +278,7 @@ class Cycle:
 
     async def _end_only(self, rules: Rules, facts: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Send the due endings although the ledger cannot be written; alerts are sent again when it can."""
-        self._said = set()
+        self._said = ToldAlerts()
         with contextlib.suppress(LedgerError):
             # One write may fail and the next succeed; then an ending would be metered without this pass's facts.
             await record.record_again(self._ledger, await self._fleet(rules), self._unwritten)
@@ -390,10 +393,3 @@ class Cycle:
         self._marks, drained = credit_watch.watch(self._marks, fleet, now)
         crossed = budget_alerts.crossings(fleet, now, rules.caps)
         return (*crossed, *credit_watch.alerts(fleet, rules.caps), *drained)
-
-    def _news(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        """Return new alerts: an alert is sent once while it lasts, and again when it comes back."""
-        # An alert counts as sent once the ledger has it; one that could not be recorded is sent again.
-        self._alerts = tuple(fact for fact in facts if isinstance(fact, Alert))
-        self._heard = {(alert.code, alert.key) for alert in self._alerts}
-        return tuple(fact for fact in facts if not isinstance(fact, Alert) or (fact.code, fact.key) not in self._said)
