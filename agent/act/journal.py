@@ -354,13 +354,16 @@ class Journal:
     async def _doubted(self, intent: Intent, error: BaseException) -> None:
         now = self._clock.now()
         said = str(error)[:200] or type(error).__name__
-        log.warning(EventKind.INTENT_IN_DOUBT, intent=intent.intent_id, kind=intent.kind.value, reason=said)
+        is_taken = isinstance(error, market_errors.Unfinished)
+        kind = EventKind.INTENT_ACCEPTED if is_taken else EventKind.INTENT_IN_DOUBT
+        tell = log.info if is_taken else log.warning
+        tell(kind, intent=intent.intent_id, kind=intent.kind.value, reason=said)
         async with self._ledger.transaction() as tx:
             tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome=said)
             tx.append_event(
                 Event(
                     at=now,
-                    kind=EventKind.INTENT_IN_DOUBT,
+                    kind=kind,
                     workload=intent.slot.workload,
                     slot=intent.slot.index,
                     intent_id=intent.intent_id,

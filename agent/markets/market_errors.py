@@ -91,3 +91,9 @@ class Ambiguous(MarketError):
     """A write was sent, and its outcome is not known."""
 
     code = "ambiguous"
+
+
+class Unfinished(Ambiguous):
+    """A write that the market took and carries out later; only its listing shows when it is done."""
+
+    code = "unfinished"

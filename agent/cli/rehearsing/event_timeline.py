@@ -31,6 +31,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
     EventKind.LEASE_RELEASED_BY_US: ("release", "blue"),
     EventKind.LEASE_REASSIGNED: ("go on with its host", "green"),
     EventKind.INTENT_REJECTED: ("refused", "yellow"),
+    EventKind.INTENT_ACCEPTED: ("release accepted", "blue"),
     EventKind.INTENT_IN_DOUBT: ("IN DOUBT", "red"),
     EventKind.INTENT_CONFIRMED: ("doubt settled: done", "green"),
     EventKind.ORPHAN_SEEN: ("ORPHAN", "red"),

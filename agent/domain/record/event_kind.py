@@ -38,6 +38,7 @@ class EventKind(StrEnum):
     LEASE_RELEASED = "lease.released"
     LEASE_RELEASED_BY_US = "lease.released_by_us"
     LEASE_ENDED = "lease.ended"
+    INTENT_ACCEPTED = "intent.accepted"
     INTENT_CONFIRMED = "intent.confirmed"
     INTENT_IN_DOUBT = "intent.in_doubt"
     INTENT_REJECTED = "intent.rejected"

@@ -132,7 +132,7 @@ class DstackMarket:
     async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
         """Stop a run, or delete one that is over; also returns if it is gone.
 
-        A stop that the server accepts is no end yet. Each release is Ambiguous until the machine is proven gone, or
+        A stop that the server accepts is no end yet. Each release is Unfinished until the machine is proven gone, or
         until a person says so of a run that has ended.
         """
         try:
@@ -148,7 +148,7 @@ class DstackMarket:
             return
         except (market_errors.Unavailable, market_errors.Malformed, market_errors.Rejected) as error:
             raise market_errors.Ambiguous(str(error)) from None
-        raise market_errors.Ambiguous(
+        raise market_errors.Unfinished(
             f"dstack ends run {run.name}; it bills until its cloud has taken the machine back."
         )
 
