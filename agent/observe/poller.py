@@ -7,6 +7,7 @@ Invariants:
    old; nothing is paid for once they are older than `ACCOUNT_KEPT`.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -62,6 +63,8 @@ class Poller:
         self._is_account_usual = False
         """Whether that answer was as usual: an odd one is read again with every listing."""
         self._is_account_unread = False
+        self._asked_at: dict[str, float] = {}
+        """When each instance whose label is not proven was last asked for, in seconds of the monotonic clock."""
         self.searches = OfferSearches(market, clock)
         self._credit = CreditReadings()
         self._events_since: datetime | None = None
@@ -133,8 +136,14 @@ class Poller:
         return self.view
 
     async def look_at(self, instance_ids: Iterable[str]) -> MarketView:
-        """Ask for instances by their ids, to see their labels; a failed request shows nothing."""
-        for instance_id in sorted(instance_ids)[:LOOKS_AT_ONCE]:
+        """Ask for instances by their ids, to see their labels; a failed request shows nothing.
+
+        At most `LOOKS_AT_ONCE` are asked for: those that were never asked for, then those asked for longest ago. So
+        none waits for ever for others whose requests fail.
+        """
+        self._asked_at = {each: self._asked_at.get(each, -math.inf) for each in instance_ids}
+        for instance_id in sorted(self._asked_at, key=lambda each: (self._asked_at[each], each))[:LOOKS_AT_ONCE]:
+            self._asked_at[instance_id] = self._clock.monotonic()
             try:
                 row = await self.market.instance(instance_id)
             except market_errors.MarketError as error:
