@@ -118,6 +118,9 @@ def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
     sentence = change.evidence.sentence if change.evidence else ""
     if change.cause is Cause.CONTAINER_EXIT:
         yield from _of_exit(fleet, work, change)
+    elif _is_finished(fleet, lease, work):
+        # Its work is done, so nobody has to find out why it stopped.
+        return
     elif _is_unexplained(change):
         cause = change.cause.value if change.cause else ""
         why = f"{cause} without evidence of the market or its host, so a person or the work itself: {sentence}"
@@ -221,31 +224,41 @@ def _failed_at_once(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Mar
 
 
 def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
-    """Yield the results of batches: done by a line of the log while it runs, or by the end of the container.
+    """Yield the results of batches: done by its guard, by a line of the log while it runs, or by its container's end.
 
-    The end of a container counts only once the ledger has it, since only then the log is read to its end. A fresh
+    The guard's word counts also while the lease is down: it would be paid for again only to find that its work is
+    done. The end of a container counts only once the ledger has it, since only then the log is read to its end. A fresh
     listing must still show it. `changed` are the leases that this listing changed.
     """
     for lease in fleet.leases:
         work = fleet.workload(lease.slot.workload)
-        if work is None or work.kind is not WorkloadKind.BATCH or lease.is_held or not probing.may_log(lease):
+        if work is None or work.kind is not WorkloadKind.BATCH or lease.is_held:
             continue
-        view = fleet.markets.get(lease.market)
-        sighting = view.sightings.get(lease.instance_id) if view is not None else None
-        end = guard_end.of(fleet, lease, work)
-        if end.word is guard_end.Word.DONE:
-            yield done(fleet, lease, end.sentence)
-        elif _is_ended_by_log(work) and sighting is not None and sighting.is_done:
-            yield done(fleet, lease, "a line of its log")
-        elif end.word is guard_end.Word.FAILED and lease.state is not LeaseState.EXITED:
-            if changed.get(lease.lease_id, lease).has_failed:
-                # The lease is given up for its host, which may be the cause of the failure.
-                continue
+        if _is_finished(fleet, lease, work):
+            yield done(fleet, lease, guard_end.of(fleet, lease, work).sentence)
+        elif probing.may_log(lease):
+            yield from _of_container(fleet, work, lease, changed.get(lease.lease_id, lease))
+
+
+def _of_container(fleet: Fleet, work: Workload, lease: Lease, changed: Lease) -> Iterator[Marked]:
+    """Yield the result of a batch whose guard does not call it done; `changed` is its lease by this listing."""
+    view = fleet.markets.get(lease.market)
+    sighting = view.sightings.get(lease.instance_id) if view is not None else None
+    end = guard_end.of(fleet, lease, work)
+    if _is_ended_by_log(work) and sighting is not None and sighting.is_done:
+        yield done(fleet, lease, "a line of its log")
+    elif end.word is guard_end.Word.FAILED and lease.state is not LeaseState.EXITED:
+        # A lease that is given up for its host says nothing of the work: the host may be the cause of the failure.
+        if not changed.has_failed:
             yield from _failed(fleet, work, lease, end.sentence)
-        elif fleet.is_seen(lease) and all(
-            _is_over(fleet, each) for each in (lease, changed.get(lease.lease_id, lease))
-        ):
-            yield from _of_end(fleet, work, lease, is_fast=lease.end_reason == FAST_EXIT)
+    elif fleet.is_seen(lease) and all(_is_over(fleet, each) for each in (lease, changed)):
+        yield from _of_end(fleet, work, lease, is_fast=lease.end_reason == FAST_EXIT)
+
+
+def _is_finished(fleet: Fleet, lease: Lease, work: Workload) -> bool:
+    """Return whether its guard calls the work done. A lease that leaves may be of a run that a person began anew."""
+    is_leaving = lease.state in {LeaseState.RELEASING, LeaseState.ENDED}
+    return not is_leaving and guard_end.of(fleet, lease, work).word is guard_end.Word.DONE
 
 
 def _is_over(fleet: Fleet, lease: Lease) -> bool:

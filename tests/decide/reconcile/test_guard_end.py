@@ -6,10 +6,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards import guard_end
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
@@ -44,6 +47,27 @@ def marked(made: Fleet) -> list[tuple[Word, str]]:
 def test_a_done_code_ends_the_slot_also_while_the_guard_is_asleep(held: Lease) -> None:
     report = GuardReport(NOW, replace_phase("done"), NOW, end())
     assert marked(fleet(held, report)) == [(Word.DONE, "exit code 0, as its guard reports")]
+
+
+@pytest.mark.parametrize("state", sorted(set(LeaseState) - {LeaseState.ENDED}, key=str))
+def test_a_done_code_is_final_whatever_became_of_the_lease(state: LeaseState) -> None:
+    """Otherwise a host that is outbid before its end was read is paid for again, to find that its work is done."""
+    is_leaving = state is LeaseState.RELEASING
+    told = GuardReport(NOW, replace_phase("done"), NOW, end())
+    held = msgspec.structs.replace(RUNS, state=state, state_since=NOW, interrupted_by=Cause.OUTBID)
+    words = marked(fleet(held, told, ago=30.0))
+    assert words == ([] if is_leaving else [(Word.DONE, "exit code 0, as its guard reports")])
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_an_unexplained_stop_of_finished_work_is_not_held(is_done: bool) -> None:
+    made = fleet(
+        RUNS, GuardReport(NOW, replace_phase("done" if is_done else "running"), NOW, end() if is_done else None)
+    )
+    after = msgspec.structs.replace(RUNS, state=LeaseState.PAUSED, state_since=NOW)
+    lost = LeaseChanged(RUNS, after, EventKind.LEASE_INTERRUPTED, cause=Cause.EXTERNAL_STOP)
+    found = [mark.record for mark in workload_end.marks(made, (lost,))]
+    assert [rest.word for rest in found if isinstance(rest, OperatorHold)] == [Word.DONE if is_done else Word.HELD]
 
 
 def replace_phase(phase: str) -> GuardBeat:
