@@ -276,7 +276,9 @@ def _chosen(
 
 def _view(fleet: Fleet, work: Workload, views: tuple[SlotView, ...], ground: Ground) -> View:
     """Return everything that a strategy sees of a workload."""
-    leases = tuple(lease for place in work.places for lease in fleet.leases_of(place))
+    # What a demand ends now is no reason for a strategy to end another lease.
+    leaving = demand_window.leaving(fleet, work)
+    leases = tuple(lease for place in work.places if place not in leaving for lease in fleet.leases_of(place))
     return View(
         workload=demand_window.seen_by_strategy(fleet, work),
         slots=views,

@@ -4,7 +4,8 @@ Invariants:
 1. At most the wanted number of slots begin, the lowest number first. Open leases, rents in doubt and instances with the
    slot's label count as live.
 2. A live slot goes only while more are live than wanted, and every one of its answers says so (see `wanted_slots`).
-   First goes one whose GPUs are idle, then one that is not useful yet, then the dearest.
+   First goes one that leaves or is down already, else another one would go for it and it would start in its place.
+   Then goes one whose GPUs are idle, then one that is not useful yet, then the dearest.
 3. A disk that may hold the only copy of work is paused and not released (rule 11).
 """
 
@@ -15,7 +16,7 @@ from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work import only_copy, usefulness
 from agent.domain.work.decision import Reason
@@ -53,14 +54,17 @@ def seen_by_strategy(fleet: Fleet, work: Workload) -> Workload:
     return work if wanted is None else work.with_slots(max(wanted.slots, 1))
 
 
-def _rank(fleet: Fleet, work: Workload, lease: Lease) -> tuple[bool, bool, int, int]:
+def _rank(fleet: Fleet, work: Workload, lease: Lease) -> tuple[bool, bool, bool, int, int]:
     """Return the order in which slots go: the smallest first."""
+    is_over = lease.is_down or lease.state is LeaseState.RELEASING
     is_busy = not usefulness.is_idle(lease, work, fleet.now)
-    return is_busy, usefulness.is_useful(lease, work), -lease.committed_rate.micros, -lease.slot.index
+    is_useful = usefulness.is_useful(lease, work)
+    return not is_over, is_busy, is_useful, -lease.committed_rate.micros, -lease.slot.index
 
 
 def _ending(fleet: Fleet, work: Workload, lease: Lease, reason: Reason) -> Proposal:
-    if not fleet.is_seen(lease) or fleet.paying_intent(lease.slot) is not None:
+    # A release is ordered again elsewhere, until its market confirms it.
+    if lease.state is LeaseState.RELEASING or not fleet.is_seen(lease) or fleet.paying_intent(lease.slot) is not None:
         return Proposal(lease.slot, None, reason)
     if only_copy.may_leave(lease, work):
         return Proposal(lease.slot, IntentKind.RELEASE, reason, lease=lease)

@@ -1,19 +1,28 @@
 """How many slots a demand wants: it grows at once, shrinks slowly, and never by silence."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide import plan
 from agent.decide.demand import demand_window, wanted_slots
+from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import Demand, DemandFrom, DemandReport, HandDemand
-from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.domain.work.decision import Decision, Hold, Release, Resume, slot_of
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
+from strategies.patient import Patient, PatientParams
 from tests.support import builders
 
 NOW = builders.NOW
@@ -94,6 +103,67 @@ def test_of_live_slots_the_idle_goes_first_then_the_dearest() -> None:
     going = demand_window.leaving(seen, seen.workloads[0])
     assert {place.index for place in going} == {0, 2}
     assert {each.kind for each in going.values()} == {IntentKind.RELEASE}
+
+
+def _shrinking(leases: Sequence[Lease], tasks: int, **changes: Any) -> Fleet:
+    work = builders.workload(slots=5, demand=TERMS, kind=WorkloadKind.SERVICE, **changes)
+    states = {LeaseState.PAUSED: InstanceState.PAUSED, LeaseState.STARTING: InstanceState.LOADING}
+    rows = [
+        builders.instance(int(each.instance_id), state=states.get(each.state, InstanceState.RUNNING)) for each in leases
+    ]
+    view = builders.view(offers=tuple(map(builders.offer, range(20, 25))), instances=tuple(rows))
+    told = {"train": report(tasks)}
+    return builders.fleet(workloads=(work,), leases=tuple(leases), demand_reports=told, markets={"vast": view})
+
+
+def _planned(seen: Fleet) -> list[Decision]:
+    decisions = plan.plan(seen, {"patient": builders.tuned(Patient(), PatientParams())}, Limits()).decisions
+    return [each for each in decisions if not isinstance(each, Hold)]
+
+
+@pytest.mark.parametrize("bills", Bills)
+def test_while_a_market_carries_out_the_releases_no_other_slot_goes_and_none_begins(bills: Bills) -> None:
+    idle = [builders.lease(at + 1, slot=Slot("train", at), idle_since=builders.ago(hours=1)) for at in range(5)]
+    first = _planned(_shrinking(idle, tasks=12))
+    assert [(type(each), slot_of(each).index) for each in first] == [(Release, 3), (Release, 4)]
+    leaving = [
+        msgspec.structs.replace(each, state=LeaseState.RELEASING, bills=bills) if each.slot.index > 2 else each
+        for each in idle
+    ]
+    then = _planned(_shrinking(leaving, tasks=12))
+    assert {slot_of(each).index for each in then} <= {3, 4}
+    assert all(isinstance(each, Release) for each in then)
+
+
+def test_of_slots_that_were_paused_one_runs_again_and_the_other_stays_paused() -> None:
+    runs = [builders.lease(at + 1, slot=Slot("train", at)) for at in range(2)]
+    paused = [
+        builders.lease(
+            at + 1, slot=Slot("train", at), state=LeaseState.PAUSED, paused_by_us=True, has_run=True, bills=Bills.DISK
+        )
+        for at in (2, 3)
+    ]
+    disk = Checkpoint(place=CheckpointPlace.DISK)
+    [resumed] = _planned(_shrinking([*runs, *paused], tasks=12, checkpoint=disk))
+    assert isinstance(resumed, Resume)
+    starts = [
+        msgspec.structs.replace(each, state=LeaseState.STARTING, paused_by_us=False, bills=Bills.GPU_AND_DISK)
+        if each.slot == slot_of(resumed)
+        else each
+        for each in (*runs, *paused)
+    ]
+    assert _planned(_shrinking(starts, tasks=12, checkpoint=disk)) == [], "it is let start"
+
+
+def test_a_strategy_that_weighs_all_slots_ends_none_for_those_that_the_demand_ends() -> None:
+    """Two idle leases go; the two that are busy and dearer are all that is wanted, and stay."""
+    cheap = [builders.lease(at + 1, slot=Slot("train", at), idle_since=builders.ago(hours=1)) for at in range(2)]
+    busy = [builders.lease(at + 1, slot=Slot("train", at), gpu_rate=builders.per_hour("0.30")) for at in (2, 3)]
+    warm = builders.tuned(Hedged(), HedgedParams(keep_warm=True, spare_slots=0))
+    seen = _shrinking([*cheap, *busy], tasks=8)
+    seen = msgspec.structs.replace(seen, markets={"vast": msgspec.structs.replace(seen.markets["vast"], offers=())})
+    orders = [each for each in plan.plan(seen, {"patient": warm}, Limits()).decisions if not isinstance(each, Hold)]
+    assert [(type(each), slot_of(each).index) for each in orders] == [(Release, 0), (Release, 1)]
 
 
 def test_a_disk_that_may_hold_the_only_copy_is_paused() -> None:
