@@ -161,7 +161,8 @@ def test_a_strategy_that_weighs_all_slots_ends_none_for_those_that_the_demand_en
     busy = [builders.lease(at + 1, slot=Slot("train", at), gpu_rate=builders.per_hour("0.30")) for at in (2, 3)]
     warm = builders.tuned(Hedged(), HedgedParams(keep_warm=True, spare_slots=0))
     seen = _shrinking([*cheap, *busy], tasks=8)
-    seen = msgspec.structs.replace(seen, markets={"vast": msgspec.structs.replace(seen.markets["vast"], offers=())})
+    dear = tuple(builders.offer(number, floor=builders.per_hour("0.32")) for number in range(20, 25))
+    seen = msgspec.structs.replace(seen, markets={"vast": msgspec.structs.replace(seen.markets["vast"], offers=dear)})
     orders = [each for each in plan.plan(seen, {"patient": warm}, Limits()).decisions if not isinstance(each, Hold)]
     assert [(type(each), slot_of(each).index) for each in orders] == [(Release, 0), (Release, 1)]
 
