@@ -141,6 +141,27 @@ def test_a_run_is_told_in_our_words(shown: rows.Run, state: InstanceState, bills
     assert (where.state, where.may_bill) == (state, bills)
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_of_an_outsider"),
+    [
+        ("terminated_by_user", True),
+        ("aborted_by_user", True),
+        ("terminated_by_server", True),
+        ("a_new_reason", True),
+        (None, True),
+        ("interrupted_by_no_capacity", False),
+        ("instance_unreachable", False),
+        ("done_by_runner", False),
+        ("executor_error", False),
+    ],
+)
+def test_an_end_that_neither_host_nor_container_explains_came_from_outside(
+    reason: str | None, is_of_an_outsider: bool
+) -> None:
+    where = states.standing(run("terminated", "terminated", reason), (), Endings())
+    assert bool(where.stopped_from_outside) is is_of_an_outsider
+
+
 async def test_a_listing_of_several_pages_is_whole() -> None:
     async with dstack_bench() as bench:
         spec = {"configuration": {"type": "task", "image": "ubuntu", "fleets": ["gpubid"]}}

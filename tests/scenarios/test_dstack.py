@@ -10,6 +10,7 @@ import pytest
 
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.lease import Bills
 from agent.domain.work.order import Order
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
@@ -137,6 +138,38 @@ async def test_an_end_while_the_server_was_away_is_not_believed(tmp_path: Path) 
         (lease,) = (each for each in world.leases() if each.instance_id == run.uuid)
         assert lease.bills is Bills.GPU_AND_DISK
         assert await world.spend() > server(world).charged_total()
+
+
+@pytest.mark.parametrize("is_abort", [True, False])
+async def test_a_run_that_a_person_stops_on_the_server_is_not_rented_again(tmp_path: Path, is_abort: bool) -> None:
+    async with running(tmp_path, kind=WorkloadKind.BATCH) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        server(world).stop(run.name, is_abort=is_abort)
+        await world.cycle(minutes=60)
+        assert (world.leases(), billing(world)) == ([], [])
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == ("external_stop", "market_record")
+        assert "terminated by user" in lost.evidence or "aborted by user" in lost.evidence
+        (held,) = await world.events("workload.held")
+        assert "external_stop" in held.reason
+        cooldowns = world.app.ledger.recollection(world.clock.now()).cooldowns
+        assert not [rest for rest in cooldowns if rest.kind is CooldownKind.HOST], "the pool is not to blame"
+        await world.app.say(Order("resume", "train/0"), "a person")
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+
+
+async def test_a_service_that_a_person_stops_on_the_server_moves_once_in_a_cool_off(tmp_path: Path) -> None:
+    async with running(tmp_path, kind=WorkloadKind.SERVICE) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (first,) = billing(world)
+        server(world).stop(first.name)
+        await world.until(lambda: [one.instance_id for one in world.running()] not in ([], [first.uuid]), minutes=60)
+        (second,) = billing(world)
+        server(world).stop(second.name)
+        await world.until(lambda: world.leases() == [], minutes=30)
+        assert [event.kind.value for event in await world.events("slot.cooling_off")] == ["slot.cooling_off"]
+        assert await world.events("workload.held") == []
 
 
 async def test_a_slot_whose_machine_was_lost_unseen_runs_again_and_the_old_lease_counts_on(tmp_path: Path) -> None:

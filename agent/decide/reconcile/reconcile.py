@@ -326,7 +326,7 @@ def _lost(
     fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged:
     switched = guard_switch.of(fleet, lease) if row.state is InstanceState.PAUSED else None
-    why, evidence = switched or cause.of_stop(lease, row.state, view, between[0], fleet.now, row.message)
+    why, evidence = switched or cause.of_row(lease, row, view, between[0], fleet.now)
     evidence = interruption_notice.evidence(lease, host_maintenance.evidence(lease, why, evidence, fleet.now))
     was_running = lease.is_in_run
     has_failed = failed_start.is_shown(lease, row)

@@ -97,6 +97,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Per cent of GPU use, if the market reports it."""
     ports: str = ""
     """The addresses of its ports, in the form of a lease's."""
+    stopped_from_outside: str = ""
+    """Why its market says that it was ended, if neither its host, nor capacity, nor its container ended it; empty
+    otherwise."""
     has_trouble: bool = False
     """Whether the message reads like an error."""
     is_image_refused: bool = False

@@ -341,6 +341,7 @@ def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> 
         is_wanted_running=where.is_wanted,
         has_trouble=where.state is InstanceState.FAILED,
         message=where.message,
+        stopped_from_outside=where.stopped_from_outside,
         is_image_refused=where.is_image_refused,
         is_called_over=where.is_unproven,
         may_bill_gpu=where.may_bill,

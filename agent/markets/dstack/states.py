@@ -47,6 +47,8 @@ class Standing:
     is_wanted: bool = False
     is_over: bool = False
     message: str = ""
+    stopped_from_outside: str = ""
+    """Why the server says that it ended the run, unless that is a word for host, capacity or container."""
     is_image_refused: bool = False
     is_unproven: bool = False
     """Whether the server calls run and machine over, but we did not watch the machine's end."""
@@ -86,11 +88,13 @@ def _ended(
         return Standing(state, is_over=is_finished, message=said)
     is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
     is_unproven = is_finished and bool(machines) and all(_is_unproven(machine, endings) for machine in machines)
+    is_known = why in _LOST | _EXITED | _NEVER_RAN
     return Standing(
         _state(why, is_over=is_gone or is_unproven),
         may_bill=not is_gone,
         is_over=is_gone,
         message=UNPROVEN.format(name=run.name) if is_unproven else said,
+        stopped_from_outside="" if is_known else f"run {run.name} has the reason {said or 'none'}",
         is_image_refused=why == _IMAGE,
         is_unproven=is_unproven,
     )

@@ -34,6 +34,8 @@ FLEET_CONFIGURATION = {
     "spot_policy": "auto",
 }
 _HOUR = 3600.0
+_LAST = {"done_by_runner": "done", "aborted_by_user": "terminated", "terminated_by_user": "terminated"}
+"""The last status of a run by the reason of its job's end; else it has failed."""
 
 
 def kinds() -> Iterator[Kind]:
@@ -144,11 +146,11 @@ class World:
         self._after(run, assumed_figures.SUBMIT_SECONDS, self._provision)
         return run
 
-    def stop(self, name: str) -> None:
+    def stop(self, name: str, *, is_abort: bool = True) -> None:
         """End the active run of a name; without one nothing happens."""
         for run in self.runs.values():
             if run.name == name and run.status not in FINISHED | {"terminating"}:
-                self._end(run, "aborted_by_user", "")
+                self._end(run, "aborted_by_user" if is_abort else "terminated_by_user", "")
 
     def delete(self, name: str) -> None:
         """Hide the finished runs of a name, or raise Refused."""
@@ -269,7 +271,7 @@ class World:
         self._after(run, assumed_figures.FAILED_SECONDS, self._finish)
 
     def _finish(self, run: Run) -> None:
-        last = {"done_by_runner": "done", "aborted_by_user": "terminated"}.get(run.reason or "", "failed")
+        last = _LAST.get(run.reason or "", "failed")
         run.finished = self.now
         self._step(run, last, "aborted" if run.reason == "aborted_by_user" else last)
         if run.machine is None:

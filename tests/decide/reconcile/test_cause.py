@@ -52,6 +52,13 @@ def test_the_order_of_causes(
     assert evidence.sentence
 
 
+def test_a_stop_that_the_market_itself_lays_to_an_outsider_is_no_trouble_of_the_host() -> None:
+    row = builders.instance(1, state=InstanceState.OFFLINE, stopped_from_outside="terminated by user")
+    found, evidence = cause.of_row(builders.lease(), row, builders.view(), SINCE, NOW)
+    assert (found, evidence.rule) == (Cause.EXTERNAL_STOP, "market_record")
+    assert "terminated by user" in evidence.sentence
+
+
 @pytest.mark.parametrize(
     ("listed", "sentence"),
     [

@@ -78,7 +78,7 @@ def is_judged_later(fleet: Fleet, lease: Lease, doubted: Suspicion) -> bool:
         or not is_awaited(fleet, lease, lease.stop_seen_at or doubted.seen_at)
     ):
         return False
-    why, _ = cause.of_stop(lease, row.state, view, doubted.previous, fleet.now, row.message)
+    why, _ = cause.of_row(lease, row, view, doubted.previous, fleet.now)
     return why in {Cause.EXTERNAL_STOP, Cause.UNKNOWN}
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from agent.decide.pricing import bidding
 from agent.domain.fleet import MarketView
-from agent.domain.market.instance import InstanceState
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause, Evidence, MarketEvent, MarketEventKind
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
@@ -31,10 +31,18 @@ INBOX_ROUNDING = per_hour("0.005")
 """The inbox has prices with two decimals: the winner may have bid half a cent more."""
 
 
+def of_row(lease: Lease, row: Instance, view: MarketView, since: datetime, now: datetime) -> tuple[Cause, Evidence]:
+    """Return why a lease that was last seen running at `since` stopped, as its row shows it."""
+    if row.stopped_from_outside:
+        sentence = f"the market's own record says that neither host nor container ended it: {row.stopped_from_outside}"
+        return Cause.EXTERNAL_STOP, Evidence(_RECORD, sentence)
+    return of_stop(lease, row.state, view, since, now, row.message)
+
+
 def of_stop(
     lease: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
 ) -> tuple[Cause, Evidence]:
-    """Return why `held`, last seen running at `since`, is now in `state`."""
+    """Return why a lease that was last seen running at `since` is now in `state`, without a reason in its row."""
     if state is InstanceState.OFFLINE:
         return Cause.HOST_OFFLINE, Evidence("host_state", "the market says that the host does not answer")
     if state is InstanceState.FAILED:

@@ -27,4 +27,4 @@ def _reason(fleet: Fleet, lease: Lease) -> Reason | None:
     work = fleet.workload(lease.slot.workload)
     if lease.bills is not Bills.NOTHING and (work is None or not may_leave(lease, work)):
         return None
-    return Reason(CODE, f"{lease.market} keeps nothing of a lost instance: another one is rented")
+    return Reason(CODE, f"{lease.market} keeps nothing of a lost instance, so its lease ends")

@@ -25,5 +25,5 @@ def is_shown(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, since:
     )
     if not is_asked or row.state is not InstanceState.PAUSED:
         return False
-    _, evidence = cause.of_stop(lease, row.state, view, since, fleet.now, row.message)
+    _, evidence = cause.of_row(lease, row, view, since, fleet.now)
     return evidence.rule not in cause.PROVEN

@@ -132,8 +132,9 @@ def get_run(surface: Surface, call: Call) -> Reply:
 
 def stop(surface: Surface, call: Call) -> Reply:
     """End runs by their names."""
-    for name in call.take(needed=("runs_names", "abort"))["runs_names"]:
-        surface.world.stop(str(name))
+    body = call.take(needed=("runs_names", "abort"))
+    for name in body["runs_names"]:
+        surface.world.stop(str(name), is_abort=bool(body["abort"]))
     return calls.ok(None)
 
 

@@ -218,5 +218,10 @@ def _provisioned(run: Run) -> dict[str, Any] | None:
 
 
 def _run_reason(run: Run) -> str | None:
-    reasons = {"aborted_by_user": "aborted_by_user", "done_by_runner": "all_jobs_done", None: None}
+    reasons = {
+        "aborted_by_user": "aborted_by_user",
+        "terminated_by_user": "stopped_by_user",
+        "done_by_runner": "all_jobs_done",
+        None: None,
+    }
     return reasons.get(run.reason, "job_failed")
