@@ -225,6 +225,8 @@ class MarketRecord:
     """The keys of its table that only it has."""
     needed_live: tuple[str, ...] = ()
     """The keys among `options` that a live market must have."""
+    needed_to_list: tuple[str, ...] = ()
+    """The keys among `options` on which it depends which instances a listing has. `gpubid kill` does not guess them."""
     questions: tuple[Question, ...] = ()
     """Questions of `gpubid init` for this market, besides those for every market."""
     first_answers: FirstAnswers = AT_A_BID

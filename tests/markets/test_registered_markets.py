@@ -43,7 +43,7 @@ def test_a_record_fits_together(record: MarketRecord) -> None:
     assert is_own_server or record.url.startswith("https://")
     assert record.documentation.startswith("https://")
     own = set() if record.options is None else set(record.options.model_fields)
-    assert own >= {question.key for question in record.questions} | set(record.needed_live)
+    assert own >= {question.key for question in record.questions} | set(record.needed_live) | set(record.needed_to_list)
 
 
 @pytest.mark.usefixtures("_anew")

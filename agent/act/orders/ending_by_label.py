@@ -2,7 +2,8 @@
 
 Invariants:
 1. An instance is ended only if two answers show our fleet's label on it, the second one a look by its id (rule 18).
-2. A release that fails becomes a pause, and both are tried again in the next round.
+2. A release that fails becomes a pause, and both are tried again in the next round. Where nothing can be paused, each
+   pause is a release: only that ends the cost (rule 20).
 3. All is ended when every market gave two complete listings in a row without anything of ours.
 """
 
@@ -60,7 +61,7 @@ class EndingByLabel:
     """Ends the instances of one fleet id, round by round."""
 
     def __init__(self, markets: Mapping[str, port.Market], fleet_id: str, *, keep_disks: bool) -> None:
-        """With `keep_disks` instances are paused, and a disk may go on billing."""
+        """With `keep_disks` instances are paused where that is possible, and a disk may go on billing."""
         self._markets = markets
         self._fleet_id = fleet_id
         self._keep_disks = keep_disks
@@ -102,10 +103,13 @@ class EndingByLabel:
             return (f"not ended, as a look by its id failed: {error}",)
         if self._label(closer) is None:
             return ("not ended: a look by its id shows no label of this fleet",)
-        if self._keep_disks:
+        can_pause = market.rules().can_pause
+        if self._keep_disks and can_pause:
             return (await _called("pause", market.pause, row.instance_id),)
         released = await _called("release", market.release, row.instance_id)
-        if released.endswith("confirmed"):
+        if closer.is_called_over and closer.message:
+            return released, closer.message
+        if released.endswith("confirmed") or not can_pause:
             return (released,)
         return released, await _called("pause", market.pause, row.instance_id)
 

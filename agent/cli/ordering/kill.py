@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import confirmation, kill_by_label, kill_progress, order_sending
+from agent.cli.ordering import confirmation, kill_by_label, kill_progress, named_markets, order_sending
 from agent.cli.shared import completion, daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
@@ -34,6 +34,14 @@ MarketOption = Annotated[
 ]
 CredentialOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME|FILE", help="The key of each --market, in the same order.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A key of a --market that limits its listing, such as project=NAME; may repeat.",
+    ),
 ]
 ByLabelOption = Annotated[
     bool,
@@ -64,6 +72,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     fleet: FleetOption = "",
     market: MarketOption = None,
     credential: CredentialOption = None,
+    key: SetOption = None,
     by_label: ByLabelOption = False,
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
@@ -71,8 +80,8 @@ def kill(  # noqa: PLR0913 - one parameter per option
     """Stop spending now: release every lease, or those of the target, and rent nothing there until `kill --lift`."""
     if lift and keep_disks:
         exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
-    named = kill_by_label.Named(fleet, tuple(market or ()), tuple(credential or ()))
-    kill_by_label.check(named)
+    named = named_markets.Named(fleet, tuple(market or ()), tuple(credential or ()), tuple(key or ()))
+    named_markets.check(named)
     if by_label:
         if lift or target is not None:
             exits.stop(exits.BAD_INPUT, ["--by-label ends everything; leave the target and --lift out"])
@@ -93,7 +102,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     _print_killed(_killed(read, named, progress, wait=not no_wait), progress, wait=not no_wait, as_json=as_json)
 
 
-def _kill_by_label(file: Path, named: kill_by_label.Named, *, keep_disks: bool, wait: bool, as_json: bool) -> None:
+def _kill_by_label(file: Path, named: named_markets.Named, *, keep_disks: bool, wait: bool, as_json: bool) -> None:
     """End everything by label after a person at a terminal has confirmed it twice. No daemon and no ledger is asked."""
     from agent.ledger.ledger_errors import Code, LedgerError
 
@@ -112,13 +121,16 @@ def _kill_by_label(file: Path, named: kill_by_label.Named, *, keep_disks: bool, 
 
 
 def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool, as_json: bool) -> None:
-    end = "nothing is rented until `gpubid kill --lift`"
-    if wait and not said["in_doubt"]:
+    end, unlisted = "nothing is rented until `gpubid kill --lift`", said.get("unlisted", ())
+    if wait and not said["in_doubt"] and not unlisted:
         end = f"{'no GPU bills' if progress.keep_disks else 'nothing bills'} any more; {end}"
     left = progress.left(said)
     if left and not as_json:
         session.say(f"{len(left)} lease(s) still bill: {TO_DAEMON if said['is_daemons'] else TO_NOBODY}")
-    _print({key: said[key] for key in said if key != "is_daemons"}, end, as_json=as_json, is_over=not left)
+    if unlisted and not as_json:
+        session.say(f"not listed, so instances there may still bill: {', '.join(unlisted)}; {TO_NOBODY}")
+    shown = {key: said[key] for key in said if key != "is_daemons"}
+    _print(shown, end, as_json=as_json, is_over=not left and not unlisted)
 
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
@@ -157,7 +169,7 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
 
 def _killed(
     read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken",
-    named: kill_by_label.Named,
+    named: named_markets.Named,
     progress: kill_progress.Progress,
     *,
     wait: bool,
@@ -187,7 +199,7 @@ def _killed(
 def _here(
     config: "Config",
     tuned: "Mapping[str, Tuned]",
-    named: kill_by_label.Named,
+    named: named_markets.Named,
     progress: kill_progress.Progress,
     *,
     wait: bool,
@@ -197,8 +209,6 @@ def _here(
 
     try:
         if ledger_access.is_missing(config):
-            for each in () if named.markets else config.markets:
-                session.secret(each)
             return kill_by_label.without_ledger(config, named, progress, _missing(config), wait=wait)
         if config.ledger_server is None and not session.may_write(config.ledger):
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
@@ -212,6 +222,10 @@ def _here(
             return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
         exits.refused(error)
     except CredentialError as error:
+        if named.markets:
+            # The ledger is carried out with the configuration's keys. A person has given others.
+            why = LedgerError(Code.UNREADABLE, str(error))
+            return kill_by_label.without_ledger(config, named, progress, why, wait=wait)
         exits.stop(exits.BAD_INPUT, [str(error)])
 
 

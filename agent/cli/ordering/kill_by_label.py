@@ -7,11 +7,10 @@ from --fleet. Without a fleet id nothing is ended, and the fleets in the markets
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent.cli.ordering import kill_progress
+from agent.cli.ordering import kill_progress, named_markets
 from agent.cli.shared import exits, last_good, session
 from agent.ledger.ledger_errors import Code, LedgerError
 
@@ -47,37 +46,8 @@ UNWRITTEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Values of the command line: a fleet id, markets as NAME or NAME=URL, and their keys in the same order."""
-
-    fleet: str = ""
-    markets: tuple[str, ...] = ()
-    credentials: tuple[str, ...] = ()
-
-
-def check(named: Named) -> None:
-    """End with a sentence if the options do not fit together."""
-    from agent.ledger.file import fleet_ids
-    from agent.markets import registered_markets
-
-    wrong = []
-    if named.fleet and not fleet_ids.is_fleet_id(named.fleet):
-        wrong.append(
-            f"--fleet: {named.fleet!r} is not a fleet id; a fleet id is the 12 hexadecimal characters in our labels"
-        )
-    for market in named.markets:
-        name = market.partition("=")[0]
-        if name not in registered_markets.names():
-            wrong.append(f"--market: {name!r} is none of {', '.join(registered_markets.names())}")
-    if len(named.markets) != len(named.credentials):
-        wrong.append("give one --credential for each --market, in the same order")
-    if wrong:
-        exits.stop(exits.BAD_INPUT, wrong)
-
-
 def without_ledger(
-    config: "Config", named: Named, progress: kill_progress.Progress, why: LedgerError, *, wait: bool
+    config: "Config", named: named_markets.Named, progress: kill_progress.Progress, why: LedgerError, *, wait: bool
 ) -> dict[str, Any]:
     """End by label the instances that the configuration's ledger would have ended."""
     from agent.ledger.file import fleet_ids
@@ -89,17 +59,17 @@ def without_ledger(
             "leave --fleet out"
         )
         exits.stop(exits.BAD_INPUT, [why.sentence, sentence])
-    settings = _settings(named) or config.markets
+    settings = named_markets.settings(named, config.markets)
     return _run(settings, config, named.fleet or ids.agreed, progress, [why.sentence], _code(why), wait=wait)
 
 
 def without_configuration(
-    broken: last_good.Broken, named: Named, progress: kill_progress.Progress, *, wait: bool
+    broken: last_good.Broken, named: named_markets.Named, progress: kill_progress.Progress, *, wait: bool
 ) -> dict[str, Any]:
     """End by label without a readable configuration; --market and --credential replace it."""
     from agent.ledger.file import fleet_ids
 
-    settings = _settings(named)
+    settings = named_markets.settings(named)
     if not settings:
         hint = "to end by label without it: gpubid kill --market NAME --credential NAME_OR_FILE [--fleet ID]"
         exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"no daemon runs, so nothing was ended; {hint}"])
@@ -115,19 +85,6 @@ def _code(why: LedgerError) -> int:
     return exits.DAMAGED if why.code is Code.CORRUPT else exits.BAD_INPUT
 
 
-def _settings(named: Named) -> "tuple[MarketSettings, ...]":
-    from agent.config.settings import MarketSettings
-    from agent.markets import registered_markets
-
-    found = []
-    for market, key in zip(named.markets, named.credentials, strict=True):
-        name, _, url = market.partition("=")
-        file = Path(key) if Path(key).is_file() else None
-        api = url or registered_markets.record(name).url
-        found.append(MarketSettings(name, api, "", "" if file else key, file, spend=False))
-    return tuple(found)
-
-
 def _run(
     settings: "tuple[MarketSettings, ...]",
     config: "Config | None",
@@ -140,15 +97,18 @@ def _run(
 ) -> dict[str, Any]:
     from agent.systemd import CredentialError
 
-    for sentence in why:
-        progress.warn(sentence)
     try:
+        reach = named_markets.reach(settings)
+        for sentence in why:
+            progress.warn(sentence)
+        for name, missing in reach.unlisted.items():
+            progress.warn(f"{name} is not looked at, so instances there may still bill: {missing}")
         if not fleet_id:
-            asyncio.run(_show_fleets(settings, config))
+            asyncio.run(_show_fleets(reach.markets, config))
             exits.stop(code, ["no fleet id is known, so nothing was ended: give `gpubid kill --fleet ID`"])
         progress.warn(f"the ledger is not used: instances with the label of fleet {fleet_id} are ended")
         left_to = "nobody tries again: give the same command again"
-        return kill_progress.interruptible(_end(settings, config, fleet_id, progress, wait=wait), left_to, progress)
+        return kill_progress.interruptible(_end(reach, config, fleet_id, progress, wait=wait), left_to, progress)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 
@@ -169,7 +129,7 @@ async def _markets(
 def _outside(
     settings: "tuple[MarketSettings, ...]", config: "Config | None"
 ) -> "contextlib.AbstractAsyncContextManager[Outside]":
-    return session.outside_of_markets(config) if config is not None else _bare(settings)
+    return _bare(settings) if config is None else session.outside_of_markets(replace(config, markets=settings))
 
 
 @contextlib.asynccontextmanager
@@ -199,7 +159,7 @@ async def _show_fleets(settings: "tuple[MarketSettings, ...]", config: "Config |
 
 
 async def _end(
-    settings: "tuple[MarketSettings, ...]",
+    reach: named_markets.Reach,
     config: "Config | None",
     fleet_id: str,
     progress: kill_progress.Progress,
@@ -208,12 +168,13 @@ async def _end(
 ) -> dict[str, Any]:
     from agent.act.orders.ending_by_label import EndingByLabel
 
-    async with _markets(settings, config) as markets:
+    async with _markets(reach.markets, config) as markets:
         ending = EndingByLabel(markets, fleet_id, keep_disks=progress.keep_disks)
         progress.is_given = True
         shown = await _rounds(ending, progress, wait=wait)
     progress.warn(UNWRITTEN)
-    return {"done": [], "in_doubt": [], **shown, "is_daemons": False}
+    unlisted = sorted({*reach.unlisted, *shown.pop("unlisted")})
+    return {"done": [], "in_doubt": [], **shown, "unlisted": unlisted, "is_daemons": False}
 
 
 async def _rounds(ending: "EndingByLabel", progress: kill_progress.Progress, *, wait: bool) -> dict[str, Any]:
@@ -238,11 +199,13 @@ def _shown(seen: "Round") -> dict[str, Any]:
                 "lease": f"{market}-{instance_id}",
                 "slot": seen.slots[market, instance_id],
                 "market": market,
-                "is_gpu": row.bills_gpu,
+                # A start that waits will bill its GPU.
+                "is_gpu": row.bills_gpu or row.is_wanted_running,
                 "dollars_per_hour": row.billing_rate.dollars,
                 "tried": list(seen.tried[market, instance_id]),
             }
             for (market, instance_id), row in seen.rows.items()
         ],
         "may_bill": [],
+        "unlisted": list(seen.trouble),
     }

@@ -118,6 +118,7 @@ RECORD = MarketRecord(
     connect=connect,
     options=DstackOptions,
     needed_live=("fleet", "backends"),
+    needed_to_list=("project",),
     questions=(
         Question("fleet", "The name of the fleet that is made for gpubid alone", default="gpubid"),
         Question("backends", "The clouds to rent at, as the server names them (aws, lambda)", is_list=True),

@@ -5,6 +5,7 @@
 | POST /give_up | {"market": "dstack", "share": 1}: the server gives up this share of the ends from now on | as sent |
 | POST /backends | {"market": "dstack", "names": ["aws"]}: the project has the keys of these clouds alone | as sent |
 | POST /fleets | {"market": "dstack", "names": []}: the project has these empty fleets alone | as sent |
+| POST /projects | {"market": "dstack", "name": "prod"}: all is in this project, and `main` is empty | as sent |
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,7 +68,7 @@ class Side(ServedMarket):
                 )
 
     def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Let the server give up ends, lose clouds, or lose its fleet."""
+        """Let the server give up ends, lose clouds, lose its fleet, or name its project."""
         if method != "POST" or fields.get("market") != MARKET:
             return None
         match path:
@@ -83,6 +84,9 @@ class Side(ServedMarket):
                 self.world.fleets = {name: made for name, made in self.world.fleets.items() if name in kept}
                 for name in kept:
                     self.world.make_fleet({**FLEET, "name": name})
+            case "/projects":
+                control_fields.only(fields, "market", "name")
+                self.world.project = str(fields.get("name"))
             case _:
                 return None
         return fields

@@ -25,6 +25,8 @@ from agent.simulator.market_model import Charge, Refusal
 
 FIRST_NUMBER = 70_000_001  # apart from the numbers of the other markets
 FIRST_MACHINE = 17_000_001
+EMPTY = "main"
+"""The project that every server has. It is empty while the operator's project has another name."""
 FLEET = "gpubid"
 FLEET_CONFIGURATION = {
     "type": "fleet",
@@ -52,7 +54,7 @@ def kinds() -> Iterator[Kind]:
 
 
 class World:
-    """The server of one operator, with one project."""
+    """The server of one operator, with one project that is used."""
 
     def __init__(self, climate: Climate, *, seed: int, start: float, ids: str = "") -> None:
         """Begin with the keys of all clouds and one empty fleet."""
@@ -60,6 +62,7 @@ class World:
         self.start_time = start
         self._timeline = Timeline(start)
         account = random.Random(f"{seed}/dstack/account")
+        self.project = EMPTY
         self.project_id, self.user_id = self._uuid(account), self._uuid(account)
         # Other ids than those of an earlier world, of the same project.
         self._ids = random.Random(ids) if ids else account

@@ -8,11 +8,10 @@ from agent.simulator.api_calls import Reply
 from agent.simulator.dstack.http import calls, views
 from agent.simulator.dstack.http.calls import Call
 from agent.simulator.dstack.model import Refused, Run
-from agent.simulator.dstack.world import World
+from agent.simulator.dstack.world import EMPTY, World
 from agent.simulator.faults import Fault
 from agent.simulator.instances import program
 
-PROJECT = "main"
 _NAME = re.compile(r"[a-z][a-z0-9-]{1,40}")
 _UNKNOWN = "resource_not_exists"
 _MOST_RUNS = 100
@@ -31,18 +30,18 @@ class Surface:
     def freeze(self, fault: Fault) -> None:
         """Freeze the lists for as long as a fault shows them."""
         if fault.name == "stale_list":
-            runs = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
-            machines = [views.machine_row(one, PROJECT) for one in self.world.machines.values()]
+            runs = [views.run_row(run, self.world.project, self.world.now) for run in self.world.runs.values()]
+            machines = [views.machine_row(one, self.world.project) for one in self.world.machines.values()]
             self._frozen[fault] = runs[::-1], machines[::-1]
 
     def runs(self, call: Call) -> list[dict[str, Any]]:
         """Return the runs that this caller sees, the newest first, with deleted ones as on the real server."""
-        rows = [views.run_row(run, PROJECT, self.world.now) for run in self.world.runs.values()]
+        rows = [views.run_row(run, self.world.project, self.world.now) for run in self.world.runs.values()]
         return self._shown(call, rows[::-1], 0)
 
     def machines(self, call: Call) -> list[dict[str, Any]]:
         """Return the machines that this caller sees, the newest first."""
-        rows = [views.machine_row(one, PROJECT) for one in self.world.machines.values()]
+        rows = [views.machine_row(one, self.world.project) for one in self.world.machines.values()]
         return self._shown(call, rows[::-1], 1)
 
     def _shown(self, call: Call, rows: list[dict[str, Any]], which: int) -> list[dict[str, Any]]:
@@ -58,7 +57,7 @@ class Surface:
 
 def project(surface: Surface, call: Call) -> Reply:
     """Answer with the project and its clouds."""
-    return calls.ok(views.project(surface.world, PROJECT, "f" if "wrong_account" in call.struck else ""))
+    return calls.ok(views.project(surface.world, surface.world.project, "f" if "wrong_account" in call.struck else ""))
 
 
 def get_fleet(surface: Surface, call: Call) -> Reply:
@@ -66,13 +65,14 @@ def get_fleet(surface: Surface, call: Call) -> Reply:
     name = str(call.take("name", "id").get("name"))
     if name not in surface.world.fleets:
         raise Refused(400, "Resource not found", _UNKNOWN)
-    return calls.ok(views.fleet(surface.world, surface.world.fleets[name], PROJECT))
+    return calls.ok(views.fleet(surface.world, surface.world.fleets[name], surface.world.project))
 
 
 def make_fleet(surface: Surface, call: Call) -> Reply:
     """Make a fleet."""
     spec = call.take(needed=("plan", "force"))["plan"].get("spec") or {}
-    return calls.ok(views.fleet(surface.world, surface.world.make_fleet(spec.get("configuration") or {}), PROJECT))
+    made = surface.world.make_fleet(spec.get("configuration") or {})
+    return calls.ok(views.fleet(surface.world, made, surface.world.project))
 
 
 def plan(surface: Surface, call: Call) -> Reply:
@@ -90,7 +90,7 @@ def plan(surface: Surface, call: Call) -> Reply:
     most = int(body.get("max_offers") or 50)
     dearest = max((kind.cents for kind in found), default=0) / 100
     jobs = [{"job_spec": job, "offers": rows[:most], "total_offers": len(rows), "max_price": dearest}]
-    document = {"project_name": PROJECT, "user": "admin", "run_spec": spec, "job_plans": jobs, "action": "create"}
+    document = {"project_name": world.project, "user": "admin", "run_spec": spec, "job_plans": jobs, "action": "create"}
     return calls.ok({**document, "current_resource": None, "effective_run_spec": None})
 
 
@@ -105,7 +105,7 @@ def apply(surface: Surface, call: Call) -> Reply:
         raise Refused(400, "Resource name should match regex '^[a-z][a-z0-9-]{1,40}$'", "error")
     if "sold_out" in call.struck:
         raise Refused(400, "No fleets found", "error")
-    return calls.ok(views.run_row(surface.world.submit(spec, name), PROJECT, surface.world.now))
+    return calls.ok(views.run_row(surface.world.submit(spec, name), surface.world.project, surface.world.now))
 
 
 def list_runs(surface: Surface, call: Call) -> Reply:
@@ -114,7 +114,9 @@ def list_runs(surface: Surface, call: Call) -> Reply:
         *("project_name", "repo_id", "username", "only_active", "include_jobs", "job_submissions_limit"),
         *("prev_submitted_at", "prev_run_id", "limit", "ascending"),
     )
-    if body.get("project_name") not in {None, PROJECT}:
+    if (name := body.get("project_name")) not in {None, surface.world.project}:
+        if name == EMPTY:
+            return calls.ok([])
         raise Refused(400, "Project not found", _UNKNOWN)
     most = min(int(body.get("limit") or _MOST_RUNS), _MOST_RUNS)
     return calls.ok(_page(surface.runs(call), body.get("prev_run_id"), most))
@@ -126,7 +128,7 @@ def get_run(surface: Surface, call: Call) -> Reply:
     for run in reversed(surface.world.runs.values()):
         is_meant = run.uuid == body.get("id") or (run.name == body.get("run_name") and not run.is_deleted)
         if is_meant and "wrong_account" not in call.struck:
-            return calls.ok(views.run_row(run, PROJECT, surface.world.now))
+            return calls.ok(views.run_row(run, surface.world.project, surface.world.now))
     raise Refused(400, "Run not found", _UNKNOWN)
 
 
@@ -151,7 +153,7 @@ def list_machines(surface: Surface, call: Call) -> Reply:
         *("project_names", "fleet_ids", "only_active", "include_imported", "prev_created_at", "prev_id"),
         *("limit", "ascending"),
     )
-    if PROJECT not in (body.get("project_names") or [PROJECT]):
+    if surface.world.project not in (body.get("project_names") or [surface.world.project]):
         return calls.ok([])
     return calls.ok(_page(surface.machines(call), body.get("prev_id"), int(body.get("limit") or 1000)))
 
@@ -162,7 +164,7 @@ def events(surface: Surface, call: Call) -> Reply:
     if not 0 < len(wanted) <= 16:  # noqa: PLR2004 - as the server
         raise Refused(422, "List should have at least 1 item after validation", where=("body", "target_instances"))
     found = [one for one in surface.world.machines.values() if one.uuid in wanted]
-    return calls.ok([views.event(machine, surface.world, PROJECT) for machine in found])
+    return calls.ok([views.event(machine, surface.world, surface.world.project) for machine in found])
 
 
 def poll_logs(surface: Surface, call: Call) -> Reply:
@@ -218,7 +220,17 @@ _OF_SERVER: dict[str, Callable[[Surface, Call], Reply]] = {
     "/api/instances/list": list_machines,
     "/api/events/list": events,
 }
+_NOTHING_TO_DO = frozenset({"runs/stop", "runs/delete"})
 _PATH = re.compile(r"/api/(project|projects)/([^/]+)/(.+)")
+
+
+def _of_empty(surface: Surface, route: str) -> Reply:
+    """Answer a call of the project that has no cloud, no fleet and no run."""
+    if route == "get":
+        return calls.ok({**views.project(surface.world, EMPTY, "e"), "backends": []})
+    if route in _NOTHING_TO_DO:
+        return calls.ok(None)
+    raise Refused(400, "Resource not found", _UNKNOWN)
 
 
 def answer(surface: Surface, call: Call) -> Reply:
@@ -233,6 +245,8 @@ def answer(surface: Surface, call: Call) -> Reply:
         raise Refused(404, "Not Found")
     if call.method != "POST":
         raise Refused(405, "Method Not Allowed")
-    if match is not None and match[2] != PROJECT:
+    if match is not None and match[2] != surface.world.project:
+        if match[2] == EMPTY:
+            return _of_empty(surface, match[3])
         raise Refused(404, "Not found")
     return found(surface, call)
