@@ -15,7 +15,7 @@ from agent.decide.reconcile import workload_end
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
-from agent.domain.record.hold import Word
+from agent.domain.record.hold import Target, TargetKind, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress
@@ -219,6 +219,41 @@ async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
         (Word.HELD, "slot:train/0"),
         (Word.HELD, "slot:train/1"),
     }
+
+
+DONE = (Word.DONE, "slot:train/0"), (Word.DONE, "slot:train/1")
+
+
+@pytest.mark.parametrize("word", [Word.DRAIN, Word.HELD, Word.PAUSE])
+async def test_a_workload_that_goes_on_does_not_run_what_is_done_again(desk: Desk, word: Word) -> None:
+    """An array that failures stopped names `gpubid resume`, and its finished tasks have been paid for."""
+    meant = await read(desk, Order("resume", "train"), rest(word, "workload:train"), *(rest(*each) for each in DONE))
+    assert lifted(meant) == ((word, "workload:train"),)
+    assert "what is done stays done" in meant.sentence
+
+
+@pytest.mark.parametrize(
+    ("target", "held", "lifts"),
+    [
+        ("train", (), set(DONE)),
+        ("train/1", ((Word.HELD, "slot:train/1"),), {(Word.HELD, "slot:train/1"), DONE[1]}),
+    ],
+)
+async def test_what_is_done_runs_again_where_nothing_else_is_meant(
+    desk: Desk, target: str, held: tuple[tuple[Word, str], ...], lifts: set[tuple[Word, str]]
+) -> None:
+    meant = await read(desk, Order("resume", target), *(rest(*each) for each in (*held, *DONE)))
+    assert set(lifted(meant)) == lifts
+
+
+@pytest.mark.parametrize(("target", "is_doubted"), [("train", True), ("train/0", False)])
+async def test_a_resumed_array_has_to_show_anew_that_its_command_works(
+    desk: Desk, target: str, is_doubted: bool
+) -> None:
+    proof = rest("ran", "train"), rest("ran", "train/0@vast-1"), rest("ran", "other")
+    held = Target(TargetKind.SLOT if "/" in target else TargetKind.WORKLOAD, target)
+    meant = await read(desk, Order("resume", target), rest(Word.HELD, str(held)), *proof)
+    assert set(lifted(meant)) == {(Word.HELD, str(held)), *([("ran", "train")] if is_doubted else [])}
 
 
 async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:

@@ -190,13 +190,7 @@ def _refuse_never_done(order: Order, target: Target, grounds: Grounds) -> None:
 
 def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
     is_ending = given.word in {Word.DONE, Word.KILL} and other.word is Word.HELD
-    return is_ending and _is_within(other.target, given.target)
-
-
-def _is_within(target: Target, outer: Target) -> bool:
-    """Return whether a target is another one, or a slot of that workload."""
-    is_slot_of = outer.kind is TargetKind.WORKLOAD and target.kind is TargetKind.SLOT
-    return target == outer or (is_slot_of and target.workload == outer.workload)
+    return is_ending and other.target.is_within(given.target)
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
@@ -212,7 +206,7 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
         targets |= {hold.of_slot(lease.slot) for lease in leases}
 
     def is_meant(about: Target) -> bool:
-        return about in targets or _is_within(about, target)
+        return about in targets or about.is_within(target)
 
     known = grounds.known
     holds = tuple(each for each in known.holds if each.word in words and is_meant(each.target))
@@ -223,7 +217,7 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     # The counts against the workload would hold it again in the next cycle.
     work = target.workload
     names = {target.name, *(str(lease.slot) for lease in leases)}
-    counted = tuple(each for each in known.tallies if each.is_against(work, names))
+    counted = tuple(each for each in known.tallies if each.is_against(work, names) or each.proves(target.name))
     halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *of_slots, *counted))
@@ -354,7 +348,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     if open_still:
         raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
     meant = guard_runs.last(grounds.known.guard_runs).values()
-    runs = [run for run in meant if _is_within(hold.of_slot(run.slot), target)]
+    runs = [run for run in meant if hold.of_slot(run.slot).is_within(target)]
     if not runs:
         raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
     begun = tuple(guard_runs.next_run(run, grounds.now) for run in runs)
@@ -368,7 +362,13 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:
-    return _lifted(order, grounds, _LIFTED_BY_RESUME)
+    """Lift what holds a target. While something else holds a workload, its slots that are done stay done."""
+    target, _ = _target(order.target, grounds)
+    within = {each.word for each in grounds.known.holds if each.target.is_within(target)} & _LIFTED_BY_RESUME
+    if target.kind is not TargetKind.WORKLOAD or Word.DONE not in within or within == {Word.DONE}:
+        return _lifted(order, grounds, _LIFTED_BY_RESUME)
+    lifted = _lifted(order, grounds, _LIFTED_BY_RESUME - {Word.DONE})
+    return replace(lifted, sentence=f"{lifted.sentence}; what is done stays done, `gpubid resume SLOT` runs one again")
 
 
 def _absent(order: Order, grounds: Grounds) -> Meaning:

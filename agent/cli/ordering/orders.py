@@ -51,7 +51,10 @@ def resume(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """End a pause, a drain, a hold or a `done`. Without a target, end an earlier `kill`."""
+    """End a pause, a drain, a hold or a `done`. Without a target, end an earlier `kill`.
+
+    While something else holds a workload, its slots that are done stay done.
+    """
     if target is None or target == str(EVERYTHING):
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return

@@ -49,7 +49,7 @@ COOL_OFF = timedelta(minutes=10)
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 
-_ONCE = frozenset({Word.HELD, Word.DONE, Word.DRAIN, FAST_EXIT, Counted.FAILED_TASK})
+_ONCE = frozenset({Word.HELD, Word.DONE, Word.DRAIN, FAST_EXIT, Counted.FAILED_TASK, Counted.AVOIDED})
 """Marks that are reported once while they last."""
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
@@ -164,8 +164,10 @@ def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 def _of_end(fleet: Fleet, work: Workload, lease: Lease, *, is_fast: bool) -> Iterator[Marked]:
     if is_fast:
         why = f"its container ended within {span_text.of(FAST)} of its start"
-        is_one_task = failed_tasks.is_one_of_many(fleet, work)
-        yield failed_tasks.at_once(fleet, lease, why) if is_one_task else _failed_at_once(fleet, work, lease, why)
+        if failed_tasks.is_one_of_many(fleet, work):
+            yield from failed_tasks.at_once(fleet, lease, why)
+        else:
+            yield _failed_at_once(fleet, work, lease, why)
     elif work.kind is not WorkloadKind.BATCH or lease.has_failed:
         # A release of a lease that has failed is due already.
         return
@@ -210,7 +212,7 @@ def _doubt(fleet: Fleet, work: Workload, lease: Lease) -> str:
 def _failed(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterator[Marked]:
     """Yield the marks of a batch whose work failed: its slot is held, unless its task is tried again."""
     if work.array is not None:
-        yield failed_tasks.later(fleet, lease, why)
+        yield from failed_tasks.later(fleet, lease, why)
     if not failed_tasks.is_tried_again(fleet, work, lease):
         yield hold(fleet, lease, holds.of_slot(lease.slot), why)
 
@@ -367,5 +369,5 @@ def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: 
 
 
 def is_avoided(work: Workload, host: HostKey, in_force: cooldowns.InForce) -> bool:
-    """Return whether this workload ended at once on a host, so that another host is tried; the host is not blamed."""
-    return (Counted.FAST_EXIT, work.name, str(host)) in in_force.tallies
+    """Return whether this workload, or a task of it, failed on a host: another one is tried, and no host is blamed."""
+    return any((what, work.name, str(host)) in in_force.tallies for what in (Counted.FAST_EXIT, Counted.AVOIDED))

@@ -84,6 +84,11 @@ class Target(msgspec.Struct, frozen=True, order=True):
         """The name of the target in an order."""
         return self.name if self.kind in _SPOKEN_BARE else str(self)
 
+    def is_within(self, outer: "Target") -> bool:
+        """Return whether this is another target, or a slot of that workload."""
+        is_slot_of = outer.kind is TargetKind.WORKLOAD and self.kind is TargetKind.SLOT
+        return self == outer or (is_slot_of and self.workload == outer.workload)
+
     def renamed(self, name: str) -> "Target":
         """Return the same target under another name of its workload."""
         return Target(self.kind, name + self.name[len(self.workload) :])

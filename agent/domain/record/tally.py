@@ -24,6 +24,8 @@ class Counted(StrEnum):
     """A lease of a workload that did not start."""
     FAILED_TASK = "failed_task"
     """A lease on which a task of an array failed. A fast exit of one that works otherwise counts for its slot too."""
+    AVOIDED = "avoided"
+    """A host on which a task of an array failed: its workload's next starts go to others."""
     MOVED = "moved"
     """The one move that a slot of a service has had in this cool-off."""
     UNDERBID = "underbid"
@@ -34,7 +36,7 @@ class Counted(StrEnum):
     """Measures that were taken because the work of a slot stalled, also on earlier leases."""
 
 
-OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START})
+OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START, Counted.AVOIDED})
 """Tallies against a workload. They are forgotten when an operator resumes the workload."""
 OF_A_TASK = frozenset({Counted.FAST_EXIT, Counted.FAILED_TASK})
 """Tallies against one task of an array, by its slot. They are forgotten when an operator resumes the slot."""
@@ -48,6 +50,7 @@ AT_A_PLACE = frozenset(
         Counted.FAST_EXIT,
         Counted.FAILED_START,
         Counted.FAILED_TASK,
+        Counted.AVOIDED,
         Counted.UNTAKEN,
         Counted.UNDERBID,
     }
@@ -86,6 +89,10 @@ class Tally(Expiring):
         """Return whether it counts against a workload, or against a slot among these slots and workloads."""
         is_of_slot = self.counted in OF_A_SLOT and (self.of in names or self.of.partition("/")[0] in names)
         return is_of_slot or (self.counted in OF_THE_WORKLOAD and self.of == workload)
+
+    def proves(self, workload: str) -> bool:
+        """Return whether it says that an array's command works; a person who resumes the array may have changed it."""
+        return self.counted is Counted.RAN and self.of == workload and "/" not in workload
 
 
 def place_of(counted: Counted, of: str, where: str = "") -> tuple[str, str]:

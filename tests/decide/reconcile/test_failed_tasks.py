@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import slot_releases
+from agent.decide import plan, slot_releases
+from agent.decide.limits.limits import Limits
 from agent.decide.reconcile import workload_end
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
@@ -18,8 +19,10 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.decision import Rent
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from strategies.patient import Patient, PatientParams
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -56,9 +59,9 @@ def done(index: int, at: datetime) -> OperatorHold:
 
 
 def marks(of: Fleet) -> dict[str, str]:
-    """Return the new marks with their grounds, without the proof of the array."""
+    """Return the new marks with their grounds, without the proof of the array and the hosts that it avoids."""
     found = {":".join(mark.record.place): mark.record.ground for mark in workload_end.marks(of, ())}
-    return {place: ground for place, ground in found.items() if place != "ran:sweep"}
+    return {place: ground for place, ground in found.items() if not place.startswith(("ran:", "avoided:"))}
 
 
 def released(of: Fleet) -> list[tuple[str, str]]:
@@ -89,6 +92,27 @@ def test_a_task_is_tried_again_on_another_host_before_it_is_held() -> None:
     assert marks(recorded(found)) == {}
     again = fleet(ended(), RUNS, retries=1, known=(failed(3, "vast-0"),))
     assert set(marks(again)) == {"failed_task:sweep/3@vast-1", "held:slot:sweep/3"}
+
+
+@pytest.mark.parametrize("end_reason", ["", workload_end.FAST_EXIT], ids=["later", "at once"])
+def test_another_host_is_tried_although_it_is_dearer(end_reason: str) -> None:
+    lease = ended(end_reason=end_reason, host_id="h1")
+    known = recorded(fleet(lease, RUNS, retries=1))
+    view = builders.view(offers=(builders.offer(1), builders.offer(2, floor=builders.per_hour("0.25"))))
+    for minutes, host in ((30, "h2"), (121, "h1")):
+        now = NOW + timedelta(minutes=minutes)
+        empty = msgspec.structs.replace(known, leases=(), markets={"vast": view}, now=now)
+        patient = builders.tuned(Patient(), PatientParams())
+        [first, *_] = [
+            each for each in plan.plan(empty, {"patient": patient}, Limits()).decisions if isinstance(each, Rent)
+        ]
+        assert first.offer.host_id == host
+
+
+def test_a_pool_of_machines_is_not_avoided() -> None:
+    lease = ended(host_id="pool/us-central1-a/it_1")
+    assert lease.host.is_pool
+    assert not [each for each in recorded(fleet(lease, RUNS)).tallies if each.counted is Counted.AVOIDED]
 
 
 def test_a_disk_that_may_hold_the_only_copy_is_kept() -> None:

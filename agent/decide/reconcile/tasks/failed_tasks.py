@@ -3,7 +3,7 @@
 Invariants:
 1. Until the array has proved itself its failures count together, and enough of them hold the whole workload.
 2. After that a failure counts for its own task. Failures of many tasks in a row end all starts; running tasks go on.
-3. A task is tried again only if its lease's disk may be lost.
+3. A task is tried again only if its lease's disk may be lost, and for a while on another host.
 """
 
 from collections import Counter
@@ -26,6 +26,9 @@ from agent.domain.work.workload import Workload
 
 KEPT = timedelta(days=30)
 """How long a failure of a task counts."""
+AVOIDED = timedelta(hours=2)
+"""How long no task of an array begins on a host on which one of them failed. Nobody knows whether host or task was the
+cause, so the host is neither blamed nor closed to other workloads. Assumed."""
 
 
 def is_one_of_many(fleet: Fleet, work: Workload) -> bool:
@@ -33,17 +36,26 @@ def is_one_of_many(fleet: Fleet, work: Workload) -> bool:
     return work.array is not None and array_proof.has_proved_itself(fleet, work, holds.in_force(fleet.holds, fleet.now))
 
 
-def at_once(fleet: Fleet, lease: Lease, why: str) -> Marked:
-    """Return the mark of a task whose container ended right after its start."""
+def at_once(fleet: Fleet, lease: Lease, why: str) -> Iterator[Marked]:
+    """Yield the marks of a task whose container ended right after its start."""
     mark = Tally(Counted.FAST_EXIT, str(lease.slot), fleet.now, fleet.now + KEPT, why, lease.lease_id)
     sentence = f"{lease.slot} on host {lease.host_id}: {why}"
-    return Marked(mark, lease.slot.workload, lease, EventKind.WORKLOAD_FAILED_AT_ONCE, sentence)
+    yield Marked(mark, lease.slot.workload, lease, EventKind.WORKLOAD_FAILED_AT_ONCE, sentence)
+    yield from _avoided(fleet, lease, why)
 
 
-def later(fleet: Fleet, lease: Lease, why: str) -> Marked:
-    """Return the mark of a task whose work failed."""
+def later(fleet: Fleet, lease: Lease, why: str) -> Iterator[Marked]:
+    """Yield the marks of a task whose work failed."""
     mark = Tally(Counted.FAILED_TASK, str(lease.slot), fleet.now, fleet.now + KEPT, why, lease.lease_id)
-    return Marked(mark, lease.slot.workload, lease, EventKind.WORKLOAD_TASK_FAILED, f"{lease.slot}: {why}")
+    yield Marked(mark, lease.slot.workload, lease, EventKind.WORKLOAD_TASK_FAILED, f"{lease.slot}: {why}")
+    yield from _avoided(fleet, lease, why)
+
+
+def _avoided(fleet: Fleet, lease: Lease, why: str) -> Iterator[Marked]:
+    """Yield the mark of the host on which a task failed. The next machine of a pool is another one anyway."""
+    if not lease.host.is_pool:
+        mark = Tally(Counted.AVOIDED, lease.slot.workload, fleet.now, fleet.now + AVOIDED, why, str(lease.host))
+        yield Marked(mark, lease.slot.workload, None, None)
 
 
 def is_tried_again(fleet: Fleet, work: Workload, lease: Lease) -> bool:
