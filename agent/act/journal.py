@@ -371,6 +371,7 @@ class Journal:
                     market=intent.market,
                     host_id=intent.host_id,
                     rate=intent.rate,
+                    reason_code=intent.reason,
                     reason=f"{intent.kind.value}: {said}",
                 )
             )

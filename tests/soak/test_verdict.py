@@ -7,14 +7,22 @@ import pytest
 
 from agent.cli.rehearsing.rehearsal import Rehearsal
 from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from tests.support import builders, verdict
 
 RAN, RELEASED, LOST = "lease.running", "lease.released_by_us", "lease.interrupted"
+TAKEN, DOUBTED = "intent.accepted", "intent.in_doubt"
 
 
 def told(*happened: tuple[str, str]) -> Rehearsal:
     events = [
-        Event(at=builders.NOW + timedelta(minutes=number), kind=kind, lease_id="vast-1", reason_code=code)  # type: ignore[arg-type]
+        Event(
+            at=builders.NOW + timedelta(minutes=number),
+            kind=EventKind(kind),
+            lease_id="vast-1",
+            reason_code=code,
+            reason="rebid: no answer" if code == "lower_bid" else "release: it bills until its cloud has it back",
+        )
         for number, (kind, code) in enumerate(happened)
     ]
     whole: Any = {"figures": {}, "events": tuple(events), "spend": (), "leases": (), "config": None}
@@ -26,6 +34,10 @@ def told(*happened: tuple[str, str]) -> Rehearsal:
     [
         ([(RAN, ""), (RELEASED, "moved")], 0),
         ([(RAN, ""), (RELEASED, "moved"), (RELEASED, "release_again"), (RELEASED, "release_again")], 0),
+        ([(RAN, ""), (TAKEN, "moved"), (TAKEN, "release_again"), (RELEASED, "release_again")], 0),
+        ([(RAN, ""), (TAKEN, "too_long"), (RELEASED, "release_again")], 1),
+        ([(RAN, ""), (DOUBTED, "moved"), (RELEASED, "release_again")], 0),
+        ([(RAN, ""), (DOUBTED, "lower_bid")], 0),
         ([(RAN, ""), (LOST, ""), (RELEASED, "too_long")], 0),
         ([(RAN, ""), (RELEASED, "too_long")], 1),
         ([(RAN, ""), (RELEASED, "too_long"), (RELEASED, "release_again")], 1),

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.cli.rehearsing.rehearsal import Rehearsal
 from agent.domain.market.interruption import Cause
+from agent.domain.record.event import Event
 from agent.domain.work.decision import SPARE, WAITS
 from agent.markets.runpod.evidence.silence import SILENCE_SECONDS
 
@@ -104,8 +105,14 @@ def _healthy_releases(told: Rehearsal) -> Iterator[str]:
             up.add(event.lease_id)
         elif event.kind in DOWN:
             up.discard(event.lease_id)
-        elif event.kind == "lease.released_by_us" and event.lease_id in up:
+        elif _orders_release(event) and event.lease_id in up:
             # The same release may be ordered again until the market confirms it, and then says so.
             up.discard(event.lease_id)
             if event.reason_code not in GIVEN_UP:
                 yield f"{event.lease_id} was released while it ran: {event.reason_code}: {event.reason}"
+
+
+def _orders_release(event: Event) -> bool:
+    """Return whether an event says that a release was ordered: it was done, its market took it, or nobody knows."""
+    is_open = event.kind in {"intent.accepted", "intent.in_doubt"}
+    return event.kind == "lease.released_by_us" or (is_open and event.reason.startswith("release:"))
