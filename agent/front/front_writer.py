@@ -20,6 +20,7 @@ from agent.clock import Clock
 from agent.config.front_settings import Front
 from agent.decide.facts import Alert
 from agent.decide.operators.notices import Notice
+from agent.domain import front_report
 from agent.domain.front_report import FrontReport
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
@@ -142,7 +143,11 @@ class FrontWriter:
     def _keep(self, read: dict[str, FrontReports]) -> None:
         if read != self._read:
             self._read = read
-            self.reports = {lease: report for reports in read.values() for lease, report in reports.items()}
+            leases = {lease for reports in read.values() for lease in reports}
+            self.reports = {
+                lease: front_report.together([reports[lease] for reports in read.values() if lease in reports])
+                for lease in leases
+            }
 
     def alerts(self) -> tuple[Alert, ...]:
         """Return an alert for each front whose trouble lasts."""

@@ -21,7 +21,7 @@ from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, s
 
 CODE = "draining"
 STALE = timedelta(minutes=3)
-"""An older report of a proxy is no report: by then nobody knows what it does."""
+"""A report of a proxy that is older than this and a poll is no report: by then nobody knows what it does."""
 
 
 def instead(decision: Decision, ending: Decision, fleet: Fleet) -> tuple[Decision, Pause | Release | None]:
@@ -36,7 +36,7 @@ def instead(decision: Decision, ending: Decision, fleet: Fleet) -> tuple[Decisio
     is_ordered = due_endings.is_of_person(ending) or due_endings.is_of_cap(ending)
     if lease.state is not LeaseState.RUNNING or lease.has_failed or is_ordered or not usefulness.is_useful(lease, work):
         return decision, None
-    if report is None or fleet.now - report.read_at > STALE:
+    if report is None or fleet.now - report.read_at > STALE + fleet.poll:
         return decision, None
     if report.asked_at is None:
         return _waiting(

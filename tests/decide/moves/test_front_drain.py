@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.decide.moves import front_drain
+from agent.domain import front_report
 from agent.domain.front_report import FrontReport
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release
@@ -54,6 +55,30 @@ def test_it_goes_once_nothing_is_left_or_its_time_is_over(told: FrontReport, sai
     gone = after(told=told)
     assert isinstance(gone, Release)
     assert said in gone.reason.sentence
+
+
+@pytest.mark.parametrize("poll", [15, 300, 600])
+def test_a_slow_poll_waits_too_and_a_silent_proxy_holds_nothing(poll: int) -> None:
+    """Reports are read once a pass, after its plan."""
+    for late, kind in ((0, Hold), (180, Hold), (181, Release)):
+        told = report(read_at=builders.ago(seconds=poll + late))
+        work, reports = builders.workload(drain=DRAIN), {LEASE.lease_id: told}
+        fleet = builders.fleet(
+            workloads=(work,), leases=(LEASE,), front_reports=reports, poll=dt.timedelta(seconds=poll)
+        )
+        assert isinstance(front_drain.instead(MOVED, MOVED, fleet)[0], kind)
+
+
+def test_a_lease_behind_two_proxies_is_drained_when_both_say_so() -> None:
+    asked = builders.ago(seconds=20)
+    done = report(asked_at=asked, is_drained=True, sessions=0)
+    busy = report(asked_at=asked, is_drained=True, sessions=7, read_at=builders.ago(seconds=5))
+    told = front_report.together([busy, done])
+    assert (told.sessions, told.read_at) == (7, busy.read_at)
+    assert isinstance(after(told=told), Hold)
+    assert isinstance(after(told=front_report.together([done, done])), Release)
+    unasked = report(is_drained=True, sessions=0)
+    assert isinstance(after(told=front_report.together([unasked, unasked])), Hold)
 
 
 def test_an_older_look_does_not_show_that_a_server_is_drained() -> None:
