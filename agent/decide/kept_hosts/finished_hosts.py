@@ -95,7 +95,7 @@ def _is_sound(fleet: Fleet, lease: Lease, work: Workload, in_force: InForce) -> 
     if workload_end.is_avoided(work, lease.host, in_force) or not work.may_use(lease.market):
         return False
     is_leaving = lease.ends_at is not None and lease.ends_at - fleet.now < work.requirements.min_end_ahead
-    return not is_leaving and lease.maintenance_told_at is None
+    return not is_leaving and lease.maintenance_told_at is None and lease.notice_at is None
 
 
 def _has_ended(fleet: Fleet, lease: Lease, work: Workload) -> bool:

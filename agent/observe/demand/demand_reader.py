@@ -104,9 +104,12 @@ class DemandReader:
     async def _ask(self, name: str, terms: Demand) -> None:
         try:
             found = await demand_sources.tasks(terms)
-        except DemandUnknownError as error:
+        except Exception as error:  # noqa: BLE001 - else the last answer would count on, and nobody would be told
+            why = (
+                str(error) if isinstance(error, DemandUnknownError) else f"the question ended ({type(error).__name__})"
+            )
             if self._terms.get(name) == terms:
-                self._note_trouble(name, str(error))
+                self._note_trouble(name, why)
         else:
             if self._terms.get(name) == terms:
                 self._note_answer(name, terms, found)

@@ -79,7 +79,7 @@ def _named(body: bytes) -> object:
     """Return the number of a page: the page itself, or `tasks` of its JSON."""
     try:
         said = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return body.decode("utf-8", "replace")
     return said.get("tasks") if isinstance(said, dict) else said
 
@@ -90,7 +90,7 @@ def _sample(body: bytes) -> object:
         data: Any = msgspec.json.decode(body)["data"]
         rows = [{"value": data["result"]}] if data["resultType"] == "scalar" else data["result"]
         values = [row["value"][1] for row in rows]
-    except (msgspec.DecodeError, KeyError, TypeError, IndexError) as error:
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError, IndexError) as error:
         raise DemandUnknownError("the answer is none of Prometheus's") from error
     if len(values) != 1:
         raise DemandUnknownError(f"the query gives {len(values)} samples, and must give one")

@@ -62,6 +62,8 @@ async def test_a_number_is_read(source: DemandFrom, body: str, tasks: int) -> No
         (DemandFrom.HTTP, "true", 200, "no number of tasks"),
         (DemandFrom.HTTP, '{"task": 3}', 200, "no number of tasks"),
         (DemandFrom.HTTP, "", 200, "no number of tasks"),
+        (DemandFrom.HTTP, "[" * 5000, 200, "no number of tasks"),
+        (DemandFrom.PROMETHEUS, "[" * 5000, 200, "none of Prometheus's"),
         (DemandFrom.HTTP, "9" * 10_000_000, 200, "it answers more than 64 kB"),
         (DemandFrom.HTTP, "18", 503, "it answers 503"),
         (DemandFrom.HTTP, "18", 302, "it answers 302"),
