@@ -69,6 +69,16 @@ def test_words_that_take_an_end_back_for_less_than_a_quarter_of_an_hour_are_not_
     assert not gone([*given_up, (990, "terminated"), *wrong, (1890, "terminated")])
 
 
+def test_a_machine_that_was_proven_gone_is_so_again_after_two_looks_however_late() -> None:
+    endings = Endings()
+    for at, status in ((0, "busy"), (30, "busy"), (60, "terminated"), (90, "terminated"), (4000, "idle")):
+        endings.look([machine(status)], CLOUDS, at)
+    endings.look([machine("terminated")], CLOUDS, 4030)
+    assert not endings.is_gone(machine("terminated"))
+    endings.look([machine("terminated")], CLOUDS, 4060)
+    assert endings.is_gone(machine("terminated"))
+
+
 def test_one_look_after_a_restart_proves_no_machine_whole() -> None:
     assert not gone([(0, "idle"), (30, "terminated")])
 
@@ -189,8 +199,52 @@ async def test_a_run_that_is_called_deleted_counts_while_its_machine_is_there() 
         assert (await bench.market.instance(run_id)).bills_gpu
         await stop(bench, run_id)
         await looked(bench, 240)
-        assert await listed(bench) == []
+        (over,) = await listed(bench)
+        assert not over.bills_gpu
         await bench.market.release(run_id)
+        assert await listed(bench) == []
+
+
+@pytest.mark.parametrize("is_before_the_giving_up", [True, False])
+async def test_a_run_that_a_person_deletes_counts_until_its_machine_is_proven_gone(
+    is_before_the_giving_up: bool,
+) -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.control("POST", "/give_up", {"market": "dstack", "share": 1})
+        await looked(bench, 60)
+        await stop(bench, run_id)
+        await looked(bench, 300 if is_before_the_giving_up else 1200)
+        bench.world.delete(next(iter(bench.world.runs.values())).name)
+        await looked(bench, 1200)
+        (left,) = await listed(bench)
+        assert (left.instance_id, left.state, left.bills_gpu) == (run_id, InstanceState.OFFLINE, True)
+        assert (left.is_called_over, "nobody watched the end" in left.message) == (True, True)
+        assert (await bench.market.instance(run_id)).bills_gpu
+        await stop(bench, run_id)
+        assert (await bench.simulated.truth())["billing_now"] == [run_id], "and it does bill"
+        await bench.market.release(run_id, is_gone=True)
+        assert await listed(bench) == []
+        assert await bench.calls("POST", "/runs/delete") == 0, "it is deleted already"
+
+
+async def test_a_run_that_was_deleted_before_a_restart_is_not_released_without_a_persons_word() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.control("POST", "/give_up", {"market": "dstack", "share": 1})
+        await stop(bench, run_id)
+        await looked(bench, 1200)
+        bench.world.delete(next(iter(bench.world.runs.values())).name)
+        terrain = dstack.Terrain("main", server.FLEET, BOUNDS)
+        url = bench.simulated.simulator.url("dstack")
+        market = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
+        assert list(await market.instances()) == [], "a server keeps thousands of deleted runs"
+        with pytest.raises(market_errors.Unfinished, match="not proven gone"):
+            await market.release(run_id)
+        await market.release(run_id, is_gone=True)
+        await market.close()
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2, 40])

@@ -112,6 +112,42 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         assert await world.spend() == pytest.approx(server(world).charged_total() + 0.06, abs=0.03)
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
+async def test_a_run_that_a_person_deletes_too_early_ends_no_lease(tmp_path: Path, is_restarted: bool) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        server(world).gives_up = 1.0
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.cycle(minutes=40)
+        server(world).delete(run.name)
+        if is_restarted:
+            await world.restart()
+        await world.cycle(minutes=40)
+        (lease,) = world.leases()
+        assert (lease.instance_id, lease.bills) == (run.uuid, Bills.GPU_AND_DISK)
+        assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+        if is_restarted:
+            told = (await world.events("alert.state_unknown"))[-1]
+            assert f"gpubid release {lease.lease_id} --gone" in told.reason
+        await world.app.say(Order("release", lease.lease_id, is_gone=True), "a person")
+        await world.until(lambda: world.leases() == [], minutes=30)
+
+
+async def test_an_end_that_was_proven_is_believed_also_if_the_daemon_died_before_it_wrote_that_down(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.until(lambda: [one.bills for one in world.leases()] in ([Bills.DISK], [Bills.NOTHING]), minutes=30)
+        server(world).delete(run.name)
+        await world.restart()
+        await world.until(lambda: world.leases() == [], minutes=30)
+        assert await world.events("alert.state_unknown") == []
+
+
 async def test_a_server_that_is_away_for_an_hour_loses_nothing_and_rents_nothing_twice(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)

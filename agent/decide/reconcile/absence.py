@@ -2,7 +2,8 @@
 
 Invariants (rule 4):
 1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
-   `GONE_AFTER` apart lack it.
+   `GONE_AFTER` apart lack it. Where the market's word proves no end, that is not enough for a lease that was last seen
+   with a GPU that bills: it counts on until a person says that its machine is gone.
 2. Several leases that vanish at once are a fault of the market. Leases that we ordered to end do not count among them.
 """
 
@@ -50,6 +51,7 @@ def find(
         # again.
         absences[lease.lease_id] = since
         facts += _absence_facts(fleet, view, memory, lease, since, is_first=known is None)
+        facts += _unproven_alert(view, lease)
     faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
     if faulted:
         names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
@@ -68,6 +70,26 @@ def _is_released(lease: Lease) -> bool:
 def is_denied(view: MarketView, instance_id: str) -> bool:
     """Return whether the market said by its own code, to a proven key, that there is no such instance."""
     return instance_id in view.absent_ids and view.is_key_proven and view.instance(instance_id) is None
+
+
+def _is_unproven(view: MarketView, lease: Lease) -> bool:
+    """Return whether a denial proves no end of a lease: its GPU bills as far as the ledger knows.
+
+    Such a market shows the proof of an end in its listing before the instance leaves it, and the ledger has that.
+    """
+    is_billing = lease.bills is Bills.GPU_AND_DISK and lease.is_proven
+    return view.rules.proves_ends_within is not None and is_billing
+
+
+def _unproven_alert(view: MarketView, lease: Lease) -> list[Fact]:
+    if not is_denied(view, lease.instance_id) or not _is_unproven(view, lease):
+        return []
+    sentence = (
+        f"{lease.market} has no instance {lease.instance_id} any more, and nobody watched the end of its machine "
+        f"({lease.host_id}): {lease.slot} counts on at {lease.billing_rate}. Look at the console of its cloud, end the "
+        f"machine if it is there, and then say `gpubid release {lease.lease_id} --gone`"
+    )
+    return [Alert(EventKind.ALERT_STATE_UNKNOWN, f"{lease.lease_id}@denied", sentence)]
 
 
 def release_in_doubt(fleet: Fleet, lease: Lease) -> Intent | None:
@@ -102,7 +124,7 @@ def _absence_facts(
         return [LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, owed)]
     waited = view.listed_monotonic - absence.monotonic
     missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
-    if is_denied(view, lease.instance_id):
+    if is_denied(view, lease.instance_id) and not _is_unproven(view, lease):
         if lease.state is LeaseState.MISSING:
             # A restart forgets which listing lacked the lease first; the ledger does not.
             missed_at = min(missed_at, lease.state_since)

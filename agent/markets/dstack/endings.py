@@ -8,6 +8,9 @@ of its cloud and said that it is gone.
 
 The memory is of this process: an end during which nobody looked is not believed either.
 
+A machine that was proven gone, and that some looks call there again for less than a quarter of an hour, needs only the
+two looks anew.
+
 The server never takes `terminated` back. If a look shows another status after two in a row showed `terminated`, some
 of its answers were wrong, and `over_at` is the last look that showed `terminated`.
 """
@@ -40,6 +43,8 @@ class _Watched:
     ended_at: float | None = None
     """The first look of those in a row that call it terminated, if it came in time."""
     is_gone: bool = False
+    was_gone: bool = False
+    """Whether it was proven gone before the looks that called it there again."""
     is_over: bool = False
     """Whether the last look called it terminated."""
     over_at: float | None = None
@@ -86,7 +91,7 @@ class Endings:
         was_over, seen.is_over = seen.is_over, machine.status == TERMINATED
         seen.over_at = now if was_over and seen.is_over else seen.over_at
         if machine.status != TERMINATED:
-            seen.ended_at, seen.is_gone = None, False
+            seen.ended_at, seen.is_gone, seen.was_gone = None, False, seen.was_gone or seen.is_gone
         if machine.status not in {TERMINATING, TERMINATED}:
             _note_whole(seen, is_whole=machine.status in WHOLE, is_active=is_active, had_gap=had_gap)
             return
@@ -96,8 +101,14 @@ class Endings:
             return
         if seen.ended_at is not None:
             seen.is_gone = True
-        elif seen.whole_at is not None and not seen.was_missed and now - seen.whole_at <= LATEST_SECONDS:
+        elif seen.was_gone or _was_watched(seen):
             seen.ended_at = now
+
+
+def _was_watched(seen: _Watched) -> bool:
+    """Return whether an end that the last look showed came in time after a look that showed the machine whole."""
+    is_in_time = seen.whole_at is not None and seen.looked_at - seen.whole_at <= LATEST_SECONDS
+    return is_in_time and not seen.was_missed
 
 
 def _note_whole(seen: _Watched, *, is_whole: bool, is_active: bool, had_gap: bool) -> None:
@@ -109,4 +120,4 @@ def _note_whole(seen: _Watched, *, is_whole: bool, is_active: bool, had_gap: boo
     else:
         is_sure = is_whole and (is_active or since is not None)
     if is_sure:
-        seen.whole_at, seen.was_missed, seen.was_ending = now, False, False
+        seen.whole_at, seen.was_missed, seen.was_ending, seen.was_gone = now, False, False, False

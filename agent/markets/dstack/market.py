@@ -2,8 +2,8 @@
 
 Invariants: those of the port. Beyond them:
 1. A listing has every run and every machine of every page, or it is refused.
-2. A run is listed until it is deleted. `release` stops an active run; it deletes a finished one only after its machines
-   were proven gone. Until then the machine counts as billing.
+2. A run is listed until its machines are proven gone, also if somebody deletes it before. `release` stops an active
+   run; it deletes a finished one only after that proof. Until then the machine counts as billing.
 3. Runs start in one fleet that is made for gpubid alone. While it is missing or unusable, nothing is offered.
 4. Prices are the listed ones: the server knows no bill.
 """
@@ -24,6 +24,7 @@ from agent.domain.money import FREE, UsdPerHour
 from agent.markets import hints, http_exchange, market_errors, pace, text, tolerant_rows, transport
 from agent.markets.dstack import (
     client,
+    deletions,
     endings,
     figures,
     fleets,
@@ -41,8 +42,8 @@ from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 PLAN_SECONDS = 60.0
 """How long the offers of one question are kept, because each plan makes the server ask clouds."""
 NO_BIDS = "dstack takes no bids: its prices are taken as listed"
-
-
+ENDING = "dstack ends run {name}; it bills until its cloud has taken the machine back."
+UNPROVEN_DELETION = "run {name} was deleted at dstack, and its machine is not proven gone."
 NOWHERE = orders.Bounds()
 """No cloud: nothing is offered."""
 
@@ -70,7 +71,7 @@ class DstackMarket:
         self._fleet = fleets.Fleet(endpoints, clock, terrain.fleet)
         self._planned: dict[tuple[int, int, float], tuple[float, list[Offer]]] = {}
         self._over: set[str] = set()
-        self._deleted: set[str] = set()
+        self._deletions = deletions.Deletions()
         self._missing_clouds = ""
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
@@ -92,8 +93,8 @@ class DstackMarket:
         self._endings.look(machines, backends, self._clock.monotonic(), active)
         standing = {run.id: self._standing(run, listed) for run in listed.runs}
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
-        self._deleted = {run.id for run in listed.runs if run.deleted and _is_there(run, listed)}
-        mattering = [run for run in listed.runs if run.id in self._deleted or _may_matter(run, standing[run.id])]
+        self._deletions.look(listed, standing)
+        mattering = [run for run in listed.runs if self._deletions.is_kept(run) or _may_matter(run, standing[run.id])]
         found = [self._shown(run, standing[run.id], listed) for run in mattering]
         alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
         return [*found, *map(_machine, alone)]
@@ -102,7 +103,7 @@ class DstackMarket:
         """Return one run."""
         run = await self._run(instance_id)
         listed = await self._listing.of_run(run)
-        if run.deleted and not _is_there(run, listed):
+        if run.deleted and not (self._deletions.is_kept(run) or deletions.is_there(run, listed)):
             raise market_errors.NotFound(f"dstack says that run {run.name} was deleted.")
         return self._shown(run, self._standing(run, listed), listed)
 
@@ -138,9 +139,9 @@ class DstackMarket:
         try:
             run = await self._run(instance_id)
             if run.id in self._over or (is_gone and run.status in states.FINISHED):
-                await self._client.delete(run.name)
-                return
-            if run.deleted and run.id not in self._deleted:
+                if not run.deleted:
+                    await self._client.delete(run.name)
+                self._deletions.forget(run)
                 return
             if run.status not in states.FINISHED:
                 await self._client.stop(run.name)
@@ -148,9 +149,8 @@ class DstackMarket:
             return
         except (market_errors.Unavailable, market_errors.Malformed, market_errors.Rejected) as error:
             raise market_errors.Ambiguous(str(error)) from None
-        raise market_errors.Unfinished(
-            f"dstack ends run {run.name}; it bills until its cloud has taken the machine back."
-        )
+        why = UNPROVEN_DELETION if run.deleted and not self._deletions.is_kept(run) else ENDING
+        raise market_errors.Unfinished(why.format(name=run.name))
 
     async def account(self) -> Account:
         """Return the project. The clouds are paid in arrears, so there is no credit."""
@@ -252,7 +252,8 @@ class DstackMarket:
     def _shown(self, run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
         """Return a run as an instance. A deleted run is listed again if its machine, once over, is listed again."""
         found = _instance(run, where, listed)
-        over = [self._endings.over_at(machine) for machine in _there(run, listed)] if run.deleted else []
+        there = deletions.machines_there(run, listed) if run.deleted else []
+        over = [self._endings.over_at(machine) for machine in there]
         surely = [at for at in over if at is not None]
         if not surely or len(surely) < len(over):
             return found
@@ -289,16 +290,6 @@ def _submitted(raw: bytes, name: str) -> str:
     if run.name != name or not names.is_run_id(run.id):
         raise market_errors.Ambiguous("dstack answered an order with a run of another name; its listing shows ours.")
     return run.id
-
-
-def _is_there(run: rows.Run, listed: listing.Listed) -> bool:
-    """Return whether a machine of a run is there: a deleted run may still cost something."""
-    return bool(_there(run, listed))
-
-
-def _there(run: rows.Run, listed: listing.Listed) -> list[rows.Machine]:
-    """Return the machines of a run that the server does not call terminated."""
-    return [machine for machine in listed.machines.get(run.name, ()) if machine.status != endings.TERMINATED]
 
 
 def _may_matter(run: rows.Run, where: states.Standing) -> bool:
