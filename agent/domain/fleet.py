@@ -198,6 +198,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The market of that lease."""
     known_since: Mapping[str, datetime] = {}
     """Since when a workload, by name, has been in the configuration of this run."""
+    unwanted_at: Mapping[Slot, datetime] = {}
+    """When a slot of a workload with fallback markets was last meant to be empty, as far as this run saw."""
     tasks: Mapping[Slot, TaskAccount] = {}
     """What each slot has cost so far, and since when."""
     ran_micros: Mapping[str, int] = {}

@@ -19,6 +19,7 @@ from agent.domain.record import budget
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
 from agent.domain.slot_demand import DemandReport
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.guard_report import GuardReport
@@ -54,6 +55,7 @@ class Instant:
     front_reports: Mapping[str, FrontReport] = field(default_factory=dict)
     demand_reports: Mapping[str, DemandReport] = field(default_factory=dict)
     task_estimates: Mapping[str, Usd] = field(default_factory=dict)
+    unwanted_at: Mapping[Slot, datetime] = field(default_factory=dict)
 
 
 def fleet(
@@ -105,14 +107,16 @@ def fleet(
         host_checks=known.host_checks,
         poll=instant.poll,
     )
-    return _with_history(known_fleet, known, instant.task_estimates)
+    return _with_history(known_fleet, known, instant)
 
 
-def _with_history(known_fleet: Fleet, known: Recollection, estimates: Mapping[str, Usd]) -> Fleet:
+def _with_history(known_fleet: Fleet, known: Recollection, instant: Instant) -> Fleet:
     by_pool = availability.by_workload(known.capacity, known_fleet)
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
-    of_slots = {"tasks": known.tasks, "task_estimates": estimates, "hand_demands": known.hand_demands}
-    return msgspec.structs.replace(known_fleet, capacity=seen, volumes=known.volumes, warm=known.warm, **of_slots)
+    of_slots = {"tasks": known.tasks, "task_estimates": instant.task_estimates, "unwanted_at": instant.unwanted_at}
+    return msgspec.structs.replace(
+        known_fleet, capacity=seen, volumes=known.volumes, warm=known.warm, hand_demands=known.hand_demands, **of_slots
+    )
 
 
 def enriched(fleet: Fleet, tuned: Mapping[str, Tuned]) -> Fleet:

@@ -298,3 +298,27 @@ async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_tha
             minutes=120,
         )
         assert len(billing(world)) == 1
+
+
+async def test_a_slot_that_a_person_resumes_waits_for_the_fallback_from_then_on(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "markets": ("vast",),
+        "strategy": "patient",
+        "fallback": Fallback(("dstack",)),
+        "requirements": Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False),
+    }
+    async with running(tmp_path, there=("vast", "dstack"), **changes) as world:
+        await world.until(lambda: bool(world.running()), minutes=60)
+        await world.app.say(Order("drain", "train/0"), "a person")
+        await world.app.say(Order("release", "train/0"), "a person")
+        await world.cycle(minutes=90)
+        assert world.leases() == []
+        for machine_id in world.hosts.hosts:
+            world.hosts.set_host_offline(machine_id, None)
+        await world.app.say(Order("resume", "train/0"), "a person")
+        resumed = world.clock.now()
+        await world.until(lambda: bool(world.leases()), minutes=60)
+        (lease,) = world.leases()
+        assert lease.market == "dstack"
+        # The pass before the resume was the last one that saw it drained.
+        assert lease.opened_at - resumed >= timedelta(minutes=10) - POLL

@@ -44,9 +44,10 @@ def now(rules: tuple[WindowRule, ...], at: datetime) -> WindowNow:
         if at < span.opens:
             return WindowNow(is_open=False, until=span.opens, spoken=spoken(span.opens, span.zone, at))
         if at < span.closes and span.closes > hour + AHEAD:
-            return WindowNow(is_open=True, until=None)
+            return WindowNow(is_open=True, until=None, since=span.opens)
         if at < span.closes:
-            return WindowNow(is_open=True, until=span.closes, spoken=spoken(span.closes, span.zone, at))
+            said = spoken(span.closes, span.zone, at)
+            return WindowNow(is_open=True, until=span.closes, spoken=said, since=span.opens)
     return WindowNow(is_open=False, until=None)
 
 

@@ -1,6 +1,7 @@
 """Fallback markets open once a slot has been down for a while, and close when every slot is up."""
 
-from datetime import datetime
+import dataclasses
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import fallback_markets
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
+from agent.domain.slot_demand import Demand, DemandFrom
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.decision import Hold, Rent
+from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.workload import Fallback
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -46,6 +54,71 @@ def down(minutes: float, state: LeaseState = LeaseState.PAUSED) -> Lease:
 )
 def test_they_open_by_the_time_of_the_slot_that_is_down_longest(fleet: Fleet, closed: frozenset[str]) -> None:
     assert fallback_markets.closed(fleet, WORK) == closed
+
+
+TWO = builders.workload(markets=("vast",), fallback=Fallback(("dstack",)), slots=2)
+TRAIN_1 = Slot("train", 1)
+UP = builders.lease(state=LeaseState.RUNNING, state_since=builders.ago(minutes=60))
+
+
+@pytest.mark.parametrize("word", [Word.DONE, Word.HELD, Word.PAUSE, Word.DRAIN, Word.LOCK])
+def test_a_slot_that_is_meant_to_be_empty_opens_nothing(word: Word) -> None:
+    held = OperatorHold(word, hold.of_slot(TRAIN_1), LONG_AGO, "a person")
+    assert fallback_markets.closed(seen(UP, work=TWO), TWO) == NONE, "the other slot is down"
+    fleet = seen(UP, work=TWO, holds=(held,))
+    assert fallback_markets.closed(fleet, TWO) == ALL
+    assert fallback_markets.opens_at(fleet, TWO) is None
+
+
+def test_a_slot_that_an_array_or_a_demand_does_not_want_opens_nothing() -> None:
+    array = builders.workload(markets=("vast",), fallback=Fallback(("dstack",)), slots=2, array=ArrayTerms(at_once=1))
+    assert fallback_markets.closed(seen(UP, work=array), array) == ALL
+    demand = dataclasses.replace(TWO, demand=Demand(1, DemandFrom.HTTP))
+    assert fallback_markets.closed(seen(UP, work=demand), demand) == ALL
+
+
+def test_outside_of_a_window_nothing_opens_and_from_its_opening_on_the_time_is_counted() -> None:
+    rule = WindowRule("0 8 * * *", timedelta(hours=10))
+    work = dataclasses.replace(WORK, windows=(rule,))
+    shut = {"train": WindowNow(is_open=False, until=builders.NOW)}
+    assert fallback_markets.closed(seen(work=work, windows=shut), work) == ALL
+    for minutes, closed in ((9, ALL), (11, NONE)):
+        is_open = {"train": WindowNow(is_open=True, until=None, since=builders.ago(minutes=minutes))}
+        assert fallback_markets.closed(seen(work=work, windows=is_open), work) == closed
+
+
+def test_the_time_begins_when_a_slot_is_wanted_again() -> None:
+    for minutes, closed in ((9, ALL), (11, NONE)):
+        fleet = seen(unwanted_at={builders.TRAIN_0: builders.ago(minutes=minutes)})
+        assert fallback_markets.closed(fleet, WORK) == closed
+        begun = dataclasses.replace(WORK, not_before=builders.ago(minutes=minutes))
+        assert fallback_markets.closed(seen(work=begun), begun) == closed
+
+
+def test_what_is_unwanted_now_is_remembered_for_workloads_with_a_fallback() -> None:
+    held = OperatorHold(Word.PAUSE, hold.of_slot(builders.TRAIN_0), LONG_AGO, "a person")
+    old = {Slot("gone", 0): LONG_AGO, TRAIN_1: LONG_AGO}
+    fleet = seen(work=TWO, holds=(held,), unwanted_at=old)
+    assert fallback_markets.unwanted_at(fleet) == {builders.TRAIN_0: builders.NOW, TRAIN_1: LONG_AGO}
+    plain = builders.workload()
+    assert fallback_markets.unwanted_at(seen(work=plain, holds=(held,))) == {}
+
+
+def test_a_release_that_nobody_can_prove_is_no_reason_to_open() -> None:
+    """It has left its slot, and another market's lease ran there until a minute ago."""
+    row = builders.instance(is_called_over=True, state=InstanceState.OFFLINE)
+    releasing = down(20 * 60, LeaseState.RELEASING)
+    markets = {"vast": builders.view(instances=(row,))}
+    fleet = seen(releasing, markets=markets, vacated={builders.TRAIN_0: builders.ago(minutes=1)})
+    assert fleet.occupants_of(builders.TRAIN_0) == ()
+    assert fallback_markets.closed(fleet, WORK) == ALL
+    alone = seen(releasing, markets=markets, vacated={builders.TRAIN_0: builders.ago(hours=30)})
+    assert fallback_markets.closed(alone, WORK) == NONE
+
+
+def test_a_move_that_ended_a_minute_ago_beside_a_paused_lease_opens_nothing() -> None:
+    fleet = seen(down(30), vacated={builders.TRAIN_0: builders.ago(minutes=1)})
+    assert fallback_markets.closed(fleet, WORK) == ALL
 
 
 def test_without_such_markets_nothing_is_closed() -> None:

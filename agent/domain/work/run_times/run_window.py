@@ -35,3 +35,5 @@ class WindowNow:
     """When the window closes or, outside, when the next one opens; None if none is in sight."""
     spoken: str = ""
     """That instant as an operator reads it: Mon 20:00 Europe/Berlin."""
+    since: datetime | None = None
+    """When the open window began; None outside, or for a window without a known beginning."""
