@@ -56,9 +56,9 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
             place, "stranger", f"instance {orphan} carries its label: gpubid settles first whether it belongs there"
         )
     why = in_force.why_in_cooldown(CooldownKind.SLOT, str(place))
-    cooldown = cool_off(place, in_force)
-    if cooldown is not None:
-        return Proposal(place, None, cooldown)
+    waits = cool_off(place, in_force) or run_windows.why_too_late(fleet, place)
+    if waits is not None:
+        return Proposal(place, None, waits)
     return _hold(place, "slot_rests", f"in cooldown after {why}") if why else SlotView(place, None)
 
 

@@ -21,6 +21,10 @@ from agent.domain.work.workload import Workload
 CODE = "window"
 NOT_BEFORE = "not_before"
 DOUBTED = "clock_doubted"
+LEAST = timedelta(minutes=15)
+"""How long a window must still be open for a new rent: before that the image is hardly there. Assumed."""
+LEAST_SHARE = 0.25
+"""The same for short windows, as a share of the shortest one."""
 
 
 def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
@@ -35,6 +39,18 @@ def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
         return Reason(NOT_BEFORE, f"it begins at {work.not_before:%Y-%m-%d %H:%M} UTC (not_before)")
     shut = closed(fleet, work)
     return None if shut is None else Reason(CODE, waits(shut))
+
+
+def why_too_late(fleet: Fleet, place: Slot) -> Reason | None:
+    """Return why nothing is rented any more for an empty slot in this window, or None."""
+    work = fleet.workload(place.workload)
+    window = fleet.windows.get(work.name) if work is not None and work.windows else None
+    if work is None or window is None or not window.is_open or window.until is None or fleet.is_clock_doubted:
+        return None
+    least = min(LEAST, LEAST_SHARE * min(rule.lasts for rule in work.windows))
+    if window.until - fleet.now >= least:
+        return None
+    return Reason(CODE, f"its window closes at {window.spoken}, too soon for a start")
 
 
 def endings(fleet: Fleet) -> Iterator[Pause | Release]:
