@@ -102,6 +102,10 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         await world.cycle(minutes=120)
         assert [lease.instance_id for lease in world.leases()] == [run.uuid]
         assert await world.spend() == pytest.approx(server(world).charged_total(), rel=0.02)
+        (told,) = await world.events("alert.state_unknown", "alert.order_refused")
+        assert f"the end of run {run.name}" in told.reason
+        assert f"pool/{run.machine.kind.backend}/{run.machine.kind.region}/" in told.reason  # type: ignore[union-attr]
+        assert f"`gpubid release dstack-{run.uuid} --gone`" in told.reason
         # A person ends it at the cloud, and says so.
         server(world).set_host_gone(run.host.machine_id)
         await world.cycle(minutes=5)

@@ -26,13 +26,14 @@ _IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bi
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each rise that waits, tenure not sold, wrong rent, refused order, unknown state and price."""
+    """Yield one alert for each rise that waits, tenure not sold, wrong rent, refused order, and what is not known."""
     yield from price_rises(fleet)
     yield from not_sold(fleet)
     yield from not_as_ordered(fleet)
     yield from refused(fleet)
     yield from of_unknown_state(fleet)
     yield from of_unread_price(fleet)
+    yield from of_unproven_end(fleet)
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
@@ -75,13 +76,15 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
 def of_unknown_state(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each lease whose state its market has shown as unknown for long: only a person can judge it.
 
-    A lease that counts as billing is not metered in the ledger while its state is unknown.
+    A lease that counts as billing is not metered in the ledger while its state is unknown. `refused` has those whose
+    release is overdue.
     """
     for lease in fleet.leases:
         view = fleet.markets.get(lease.market)
         row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
         is_unknown = row is not None and row.state is InstanceState.UNKNOWN and lease.bills is Bills.GPU_AND_DISK
-        if not is_unknown or not lease.is_open or fleet.now - lease.accrued_until < UNKNOWN_FOR:
+        may_go_on = lease.is_open and lease.state is not LeaseState.RELEASING
+        if not is_unknown or not may_go_on or fleet.now - lease.accrued_until < UNKNOWN_FOR:
             continue
         sentence = (
             f"{lease.market} has shown no clear state of {lease.lease_id} ({lease.slot}) since "
@@ -109,6 +112,21 @@ def of_unread_price(fleet: Fleet) -> Iterator[Alert]:
         yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@unread", sentence)
 
 
+def of_unproven_end(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease that its market lists as over without a proof: only a person's word ends it."""
+    for lease in fleet.leases:
+        view = fleet.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None else None
+        if row is None or not row.is_called_over or not lease.is_open or lease.bills is Bills.NOTHING:
+            continue
+        why = row.message or f"{lease.market} lists instance {lease.instance_id} as over, without a proof"
+        sentence = (
+            f"{why} ({lease.host_id}). {lease.slot} counts on at {lease.billing_rate}. If the machine is there, end "
+            f"it; once it is gone, say `gpubid release {lease.lease_id} --gone`"
+        )
+        yield Alert(EventKind.ALERT_STATE_UNKNOWN, f"{lease.lease_id}@unproven", sentence)
+
+
 def refused(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each kind of order on a lease that its market keeps refusing or does not carry out."""
     for lease in fleet.leases:
@@ -131,7 +149,8 @@ def _unreleased(fleet: Fleet, lease: Lease) -> Iterator[Alert]:
         due_for = (view.listed_at or lease.state_since) - lease.state_since
     else:
         due_for = fleet.now - lease.state_since
-    if lease.bills is Bills.NOTHING or due_for < REFUSED_FOR:
+    is_over = row is not None and row.is_called_over  # of_unproven_end has the way on
+    if lease.bills is Bills.NOTHING or due_for < REFUSED_FOR or is_over:
         return
     sentence = (
         f"{lease.market} has not carried out the release of {lease.lease_id} ({lease.slot}) that was ordered at "

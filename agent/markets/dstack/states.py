@@ -33,8 +33,7 @@ _ONGOING = _BEGINNING | {"running"}
 """The statuses of a job that has not ended."""
 _ACTIVE = frozenset({"provisioning", "running"})
 UNPROVEN = (
-    "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud, "
-    "and if it is gone, `gpubid release SLOT --gone`"
+    "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud"
 )
 
 

@@ -156,3 +156,21 @@ def test_a_price_that_stays_unread_is_told(unread: set[str], minutes: float, bil
     view = builders.view(instances=(builders.instance(unread=frozenset(unread)),))
     told = list(market_alerts.of_unread_price(builders.fleet(markets={"vast": view}, leases=(held,))))
     assert [alert.key for alert in told] == [f"{held.lease_id}@unread"] * is_told
+
+
+@pytest.mark.parametrize("message", ["the machine of run g1 is called terminated: look at the console", ""])
+def test_an_end_without_a_proof_is_told_with_the_command_that_ends_it(message: str) -> None:
+    """The market did carry out the release, so no other alert says that it did not."""
+    held = builders.lease(
+        state=LeaseState.RELEASING,
+        bills=Bills.GPU_AND_DISK,
+        state_since=builders.ago(hours=2),
+        host_id="pool/aws/east/l4",
+    )
+    row = builders.instance(state=InstanceState.OFFLINE, is_called_over=True, may_bill_gpu=True, message=message)
+    fleet = builders.fleet(markets={"vast": builders.view(instances=(row,))}, leases=(held,))
+    (alert,) = alerts(fleet)
+    assert (alert.kind, alert.key) == ("alert.state_unknown", "vast-1@unproven")
+    assert (message or "vast lists instance 1 as over, without a proof") in alert.sentence
+    assert "(pool/aws/east/l4). train/0 counts on at $0.2240/h" in alert.sentence
+    assert "`gpubid release vast-1 --gone`" in alert.sentence
