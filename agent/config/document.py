@@ -95,7 +95,7 @@ class MarketTable(Table):
         if self.simulated is None and (self.credential is None) == (self.credential_file is None):
             sentence = 'a live market needs one key; write either credential = "NAME_OF_THE_KEY" or credential_file'
             raise refused("no_credential", sentence)
-        lacking = [key for key in self.needed_live if getattr(self, key) is None]
+        lacking = [key for key in self.needed_live if getattr(self, key) in (None, ())]
         if self.simulated is None and lacking:
             raise refused("missing_key", f"a live market of this kind needs {' and '.join(lacking)}; write it here")
         return self

@@ -46,9 +46,14 @@ def arrears(fleet: Fleet, work: Workload) -> Iterator[str]:
 def not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
     """Yield what the markets of a workload do not sell now, and why."""
     for name in sorted(fleet.markets):
-        if work.may_use(name):
-            for tenure, why in fleet.markets[name].not_sold.items():
-                yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
+        view = fleet.markets[name]
+        if not work.may_use(name):
+            continue
+        if view.sells_nothing:
+            yield f"{name} sells nothing now: {'; '.join(dict.fromkeys(view.not_sold.values()))}"
+            continue
+        for tenure, why in view.not_sold.items():
+            yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
 
 
 def closed(fleet: Fleet, work: Workload) -> Iterator[str]:

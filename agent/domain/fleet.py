@@ -119,6 +119,12 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
         """Whether our clock and the market's are too far apart to believe either."""
         return abs(self.clock_skew_seconds) > MOST_SKEW_SECONDS
 
+    @property
+    def sells_nothing(self) -> bool:
+        """Return whether the account can rent nothing there now, of no tenure that the market may sell."""
+        sold = {Tenure.INTERRUPTIBLE, *([Tenure.ON_DEMAND] if self.rules.sells_on_demand else [])}
+        return sold <= self.not_sold.keys()
+
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None if the listing lacks it."""
         return self._by_id.get(instance_id)

@@ -4,9 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
-from agent.decide import plan
+from agent.decide import market_sentences, plan
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import requirement_check
@@ -16,6 +17,7 @@ from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market import host
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
@@ -104,7 +106,28 @@ def test_what_is_not_sold_is_said_for_each_market() -> None:
     view = msgspec.structs.replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
     (alert,) = market_alerts.not_sold(builders.fleet(markets={"vast": view}))
     assert (alert.code, alert.key) == ("not_sold", "vast/interruptible")
-    assert alert.sentence.startswith("it is gone")
+    assert alert.sentence == "it is gone; other tenures are rented as before"
+
+
+@pytest.mark.parametrize(
+    ("missing", "rules"),
+    [
+        ((Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND), MarketRules()),
+        ((Tenure.INTERRUPTIBLE,), MarketRules(sells_on_demand=False)),
+    ],
+    ids=["both", "the only one"],
+)
+def test_a_market_that_sells_nothing_is_not_said_to_sell_something_else(
+    missing: tuple[Tenure, ...], rules: MarketRules
+) -> None:
+    view = msgspec.structs.replace(builders.view(), not_sold=dict.fromkeys(missing, "no fleet"), rules=rules)
+    fleet = builders.fleet(markets={"vast": view})
+    (alert,) = market_alerts.not_sold(fleet)
+    assert (alert.key, alert.sentence) == (
+        "vast",
+        "no fleet; until then nothing is rented on vast, and leases there go on",
+    )
+    assert list(market_sentences.not_sold(fleet, builders.workload())) == ["vast sells nothing now: no fleet"]
 
 
 def test_a_market_that_gives_nothing_back_by_itself_is_asked_for_it() -> None:

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from agent.clock import SteadyClock
 from agent.decide.needs import Need
 from agent.domain.market.tenure import Tenure
+from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names
 from agent.markets.dstack.vendor_record import RECORD, DstackOptions, findings
 from agent.observe.poller import Poller
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.markets.bench_dstack import dstack_bench
 from tests.support import builders
 
@@ -57,6 +59,19 @@ async def test_the_first_pass_tells_that_the_fleet_is_missing_and_the_next_one_t
         await bench.simulated.advance(300)
         await poller.look()
         assert (await poller.ask([need], [])).not_sold == {}
+
+
+async def test_without_a_named_cloud_the_advice_is_to_name_one_that_the_server_has() -> None:
+    async with dstack_bench() as bench:
+        await bench.market.instances()
+        assert bench.market.not_sold() == {}
+        url = bench.simulated.simulator.url("dstack")
+        bare = dstack.connect(url, lambda: DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=dstack.Terrain())
+        await bare.backends()
+        assert set(bare.not_sold()) == {Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE}
+        assert "set [markets.dstack] backends" in bare.not_sold()[Tenure.ON_DEMAND]
+        assert "aws, cloudrift" in bare.not_sold()[Tenure.ON_DEMAND]
+        await bare.close()
 
 
 def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:

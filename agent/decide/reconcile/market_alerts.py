@@ -37,12 +37,17 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each tenure that a market does not sell now; other tenures are still rented."""
+    """Yield one alert for each tenure that a market does not sell now, or one for a market that sells nothing."""
     for name in sorted(fleet.markets):
-        for tenure, why in fleet.markets[name].not_sold.items():
-            yield Alert(
-                EventKind.ALERT_NOT_SOLD, f"{name}/{tenure.value}", f"{why}; other tenures are rented as before"
-            )
+        view = fleet.markets[name]
+        if view.sells_nothing:
+            why = "; ".join(dict.fromkeys(view.not_sold.values()))
+            said = f"{why}; until then nothing is rented on {name}, and leases there go on"
+            yield Alert(EventKind.ALERT_NOT_SOLD, name, said)
+            continue
+        for tenure, why in view.not_sold.items():
+            sentence = f"{why}; other tenures are rented as before"
+            yield Alert(EventKind.ALERT_NOT_SOLD, f"{name}/{tenure.value}", sentence)
 
 
 def not_as_ordered(fleet: Fleet) -> Iterator[Alert]:

@@ -1,11 +1,16 @@
 """The fleet in which our runs start: it begins without machines, allows spot and on-demand, and keeps none idle."""
 
+from collections.abc import Sequence
+
 from agent import clock as clocks
 from agent.markets import market_errors, text, tolerant_rows
 from agent.markets.dstack import client
 
 NO_CLOUD = (
     "dstack has no keys of {}: add a cloud to ~/.dstack/server/config.yml, start the server again, then `gpubid doctor`"
+)
+NO_CLOUD_NAMED = (
+    "no cloud is named for dstack: set [markets.dstack] backends to some of those whose keys the server has ({})"
 )
 LOOK_SECONDS = 60.0
 """How long an answer about the fleet is kept."""
@@ -16,6 +21,13 @@ nodes: 0..20
 idle_duration: 0s
 spot_policy: auto
 """
+
+
+def why_no_cloud(wanted: Sequence[str], known: Sequence[str]) -> str:
+    """Return why no cloud can be rented at and how to fix that; empty if one of the wanted clouds has keys."""
+    if not wanted:
+        return NO_CLOUD_NAMED.format(", ".join(known) or "none yet")
+    return "" if set(wanted) & set(known) else NO_CLOUD.format(", ".join(wanted))
 
 
 def recipe(name: str) -> str:

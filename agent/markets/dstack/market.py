@@ -189,12 +189,9 @@ class DstackMarket:
         return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return on-demand with the reason, while no cloud is named or the fleet is missing or unusable.
-
-        Spot machines are not sold then either, but one alert is enough.
-        """
+        """Return both tenures with the reason, while no cloud is named or the fleet is missing or unusable."""
         why = self._missing_clouds or self._fleet.last_problem
-        return {Tenure.ON_DEMAND: why} if why else {}
+        return {Tenure.ON_DEMAND: why, Tenure.INTERRUPTIBLE: why} if why else {}
 
     def server_time(self) -> datetime | None:
         """Return the time of the server's clock in its last answer."""
@@ -204,9 +201,7 @@ class DstackMarket:
         """Return the clouds whose keys the server has. Raises: as `account`."""
         project = rows.project((await self._client.project()).body)
         found = sorted(text.clean(backend.name, 32) for backend in project.backends or ())
-        missing = [name for name in self._terrain.bounds.backends if name not in found]
-        has_some = len(missing) < len(self._terrain.bounds.backends)
-        self._missing_clouds = "" if has_some else fleets.NO_CLOUD.format(", ".join(missing) or "any cloud")
+        self._missing_clouds = fleets.why_no_cloud(self._terrain.bounds.backends, found)
         return found
 
     async def fleet_problem(self) -> str:

@@ -39,7 +39,7 @@ class DstackOptions(MarketOptions):
     """Name of the fleet in which gpubid starts its runs. It must be made for this gpubid alone; `gpubid doctor` prints
     the file that makes it. Without it gpubid rents nothing there."""
     backends: Annotated[tuple[str, ...], Field(max_length=32, examples=[["aws", "lambda"]])] = ()
-    """The clouds to rent at, as the server names them. Without one gpubid rents nothing there."""
+    """The clouds to rent at, as the server names them. A live market needs at least one."""
     regions: Annotated[tuple[str, ...], Field(max_length=64, examples=[["us-east-1"]])] = ()
     """The regions to rent in, as the server names them. Empty: all."""
     egress_per_gb: Annotated[dict[_Cloud, _PerGb], Field(max_length=32, examples=[{"aws": 0.09, "gcp": 0.12}])] = {}  # noqa: RUF012 - pydantic copies it
