@@ -31,7 +31,7 @@ OPERATIONS = (
 )  # fmt: skip
 OUTCOMES = (
     "ok", "throttled", "unavailable", "malformed", "rejected", "not_found", "unauthorized", "out_of_funds", "ambiguous",
-    "unreachable", "withheld", "cancelled", "bug",
+    "unfinished", "unreachable", "withheld", "cancelled", "bug",
 )  # fmt: skip
 LIMITS = (
     "per_instance_hour", "per_hour", "per_day", "per_month", "instances", "no_listing", "stale_view", "no_spend",
