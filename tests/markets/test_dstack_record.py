@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from agent.decide.needs import Need
 from agent.domain.market.tenure import Tenure
 from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names
-from agent.markets.dstack.vendor_record import RECORD, DstackOptions, findings
+from agent.markets.dstack.vendor_record import RECORD, REFUSED, UNPRICED, DstackOptions, findings
 from agent.observe.poller import Poller
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.markets.bench_dstack import dstack_bench
@@ -25,6 +26,19 @@ MINE = DstackOptions(fleet="gpubid", backends=("aws", "lambda"))
 def test_what_has_an_adapter_of_its_own_is_not_rented_at_through_dstack(cloud: str) -> None:
     with pytest.raises(ValidationError, match=cloud):
         DstackOptions(fleet="gpubid", backends=("aws", cloud))
+
+
+@pytest.mark.parametrize("cluster", UNPRICED)
+def test_a_cluster_without_a_price_is_refused_with_the_reason(cluster: str) -> None:
+    with pytest.raises(ValidationError, match=f"knows no price of {cluster}"):
+        DstackOptions(fleet="gpubid", backends=("aws", cluster))
+
+
+def test_the_handbooks_table_refuses_what_the_configuration_refuses() -> None:
+    file = Path(__file__).parents[2] / "deploy" / "handbook" / "clouds.toml"
+    rows = tomllib.loads(file.read_text())["clouds"]
+    refused = {name for name, row in rows.items() if "refused" in row and "cannot be given" not in row["refused"]}
+    assert refused == {*REFUSED, *UNPRICED}
 
 
 @pytest.mark.parametrize("fleet", ["", "Big", "a" * 60, "a b"])
@@ -108,6 +122,7 @@ strategy = "patient"
 """
 PLAN = """\
 import sys
+import tomllib
 from typer.testing import CliRunner
 from agent.cli.main import app
 ran = CliRunner().invoke(app, ["plan"])

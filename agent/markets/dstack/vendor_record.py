@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 REFUSED = ("vastai", "runpod", "dstack", "remote")
 """Clouds that are not rented at through dstack: Vast.ai and RunPod are markets of their own here, `dstack` rents
 through another company, and `remote` has machines that nobody rents."""
+UNPRICED = ("kubernetes", "slurm")
+"""Clusters whose machines the server lists at a price of 0, so that no budget could count them."""
 ON_DEMAND = FirstAnswers("1.50", "40", "ondemand")
 """An A100 on demand is at $1.29 in the price table. Assumed."""
 MOST_PER_GB = 5
@@ -52,6 +54,8 @@ class DstackOptions(MarketOptions):
         for each in backends:
             if each in REFUSED:
                 raise ValueError(f"{each} is not rented at through dstack; leave out {', '.join(REFUSED)}")
+            if each in UNPRICED:
+                raise ValueError(f"the server knows no price of {each}, so nothing is rented there; leave it out")
         return backends
 
     def on_simulated_market(self) -> Self:
