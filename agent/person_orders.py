@@ -90,7 +90,7 @@ class PersonOrders:
         async with self._turn.at_once():
             # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
             leases = operator_holds.open_bids_first(self._ledger.recollection(self._clock.now()).leases)
-            reason = Reason("ordered", "ordered by `gpubid kill`")
+            reason = Reason(operator_holds.PAST[Word.KILL], "ordered by `gpubid kill`")
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
             done = await self._carry_out(wanted, who) if wanted else []

@@ -24,7 +24,7 @@ from agent.act.kept_hosts.host_keeping import HostKeeping
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
-from agent.decide.moves import break_before_make, cooldowns_after_writes
+from agent.decide.moves import break_before_make, cooldowns_after_writes, due_endings
 from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import billing_turns, outcomes
 from agent.domain.market.label import Label
@@ -287,7 +287,8 @@ class Journal:
         elif isinstance(decision, Pause):
             await market.pause(decision.lease.instance_id)
         elif isinstance(decision, Release):
-            await market.release(decision.lease.instance_id, is_gone=decision.reason.code == GONE)
+            is_gone, is_gentle = decision.reason.code == GONE, due_endings.is_gentle(decision, self._clock.now())
+            await market.release(decision.lease.instance_id, is_gone=is_gone, is_gentle=is_gentle)
         return intent.instance_id, True
 
     async def _confirmed(

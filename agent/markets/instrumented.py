@@ -76,10 +76,10 @@ class Instrumented:
         async with self._observed("pause"):
             await self._market.pause(instance_id)
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good."""
         async with self._observed("release"):
-            await self._market.release(instance_id, is_gone=is_gone)
+            await self._market.release(instance_id, is_gone=is_gone, is_gentle=is_gentle)
 
     async def account(self) -> Account:
         """Return the account."""

@@ -181,11 +181,14 @@ class Market(Protocol):
         """Stop, keep the disk, cancel a queued start. Raises: as `rebid`."""
         ...
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good; also returns if the market says that the instance is already gone.
 
         `is_gone` means that a person has looked at the console where the machine is billed, and it is not there. A
         market whose own answers prove an end ignores it.
+
+        `is_gentle` means that the work may first get its signal to stop, where the market can give one and waits for
+        the work for less than a minute. Without it the end must not wait.
 
         Raises: Throttled, Unauthorized, Ambiguous.
         """

@@ -105,8 +105,9 @@ async def test_a_release_without_an_answer_becomes_a_pause_at_the_second_time(de
 async def test_a_release_that_is_confirmed_and_due_again_becomes_a_pause_at_the_third_time(
     desk: Desk, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def accept(_instance_id: str, *, is_gone: bool) -> None:
+    async def accept(_instance_id: str, *, is_gone: bool, is_gentle: bool) -> None:
         assert not is_gone
+        assert is_gentle
 
     async def listed_again() -> None:
         """Record the next listing, which shows that it bills."""

@@ -156,7 +156,7 @@ def test_past_a_budget_what_we_paused_is_not_started_again() -> None:
 @pytest.mark.parametrize(
     ("leases", "caps", "rests", "code"),
     [
-        ([builders.lease(1)], Limits(), ["fleet:all"], "ordered"),
+        ([builders.lease(1)], Limits(), ["fleet:all"], "killed"),
         ([builders.lease(1)], Limits(), ["done:slot:train/0"], "done"),
         ([builders.lease(1)], Limits(), ["kill:workload:train"], "killed"),
         ([builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True)], Limits(per_day=Usd(0)), [], "over_budget"),

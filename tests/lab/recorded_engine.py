@@ -55,9 +55,9 @@ class Recorded:
     async def pause(self, instance_id: str) -> None:
         """Do nothing: the next listing shows what came of it."""
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """Do nothing: the next listing shows what came of it."""
-        del instance_id, is_gone
+        del instance_id, is_gone, is_gentle
 
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
         """Return the offers."""

@@ -8,6 +8,7 @@ from agent.markets.dstack import market as dstack
 from agent.markets.dstack import rows
 from agent.markets.dstack.endings import Endings
 from agent.simulator.dstack import world as server
+from agent.simulator.instances.container_state import Container
 from agent.simulator.vast.http import call_gate
 from tests.markets.bench_dstack import BOUNDS, ServerBench, dstack_bench
 
@@ -151,6 +152,31 @@ async def test_a_machine_that_the_server_gave_up_goes_on_counting() -> None:
         assert (await bench.simulated.truth())["billing_now"] == [run_id], "and it does bill"
         await bench.market.release(run_id, is_gone=True)
         assert [one.label for one in await listed(bench)] == [], "its machine has no word of its own left"
+
+
+async def test_a_gentle_release_signals_the_work_once_and_a_hard_one_ends_it_at_once() -> None:
+    async with dstack_bench() as bench:
+        soft, hard = [await bench.rent(await bench.offer()) for _ in range(2)]
+        await bench.running(soft)
+        await bench.running(hard)
+        await looked(bench, 60)
+        for _ in range(2):
+            with pytest.raises(market_errors.Unfinished):
+                await bench.market.release(soft, is_gentle=True)
+        assert await bench.calls("POST", "/runs/stop") == 1, "a second one would be a new order to the server"
+        run = bench.world.runs[soft]
+        assert (run.reason, run.container) == ("terminated_by_user", Container.RUNNING)
+        assert run.signalled is not None
+        await stop(bench, hard)
+        run = bench.world.runs[hard]
+        assert (run.reason, run.container, run.signalled) == ("aborted_by_user", Container.EXITED, None)
+        with pytest.raises(market_errors.Unfinished):
+            await bench.market.release(hard, is_gentle=True)
+        assert await bench.calls("POST", "/runs/stop") == 2, "a gentle stop would soften the hard one"
+        await stop(bench, soft)
+        assert await bench.calls("POST", "/runs/stop") == 3, "a hard one is sent again until it is over"
+        await looked(bench, 240)
+        assert [row.bills_gpu for row in await listed(bench)] == [False, False]
 
 
 async def test_a_persons_word_ends_no_run_that_is_active() -> None:

@@ -180,6 +180,35 @@ async def test_an_end_while_the_server_was_away_is_not_believed(tmp_path: Path) 
         assert await world.spend() > server(world).charged_total()
 
 
+@pytest.mark.parametrize(
+    ("verb", "reason"),
+    [
+        ("release", "terminated_by_user"),
+        ("pause", "terminated_by_user"),
+        ("done", "terminated_by_user"),
+        ("kill", "aborted_by_user"),
+    ],
+)
+async def test_only_a_kill_leaves_the_work_no_signal(tmp_path: Path, verb: str, reason: str) -> None:
+    async with running(tmp_path, kind=WorkloadKind.BATCH) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        await world.app.say(Order(verb, "train/0" if verb == "release" else "train"), "a person")
+        await world.cycle(minutes=5)
+        assert (run.reason, run.signalled is not None) == (reason, verb != "kill")
+        assert run.uuid not in [each.uuid for each in billing(world)]
+        assert await world.events("lease.interrupted") == [], "it was our own order"
+
+
+async def test_a_kill_of_everything_leaves_no_work_a_signal(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        await world.app.say(Order("kill", "fleet:all"), "a person")
+        await world.cycle(minutes=5)
+        assert (run.reason, billing(world)) == ("aborted_by_user", [])
+
+
 @pytest.mark.parametrize("is_abort", [True, False])
 async def test_a_run_that_a_person_stops_on_the_server_is_not_rented_again(tmp_path: Path, is_abort: bool) -> None:
     async with running(tmp_path, kind=WorkloadKind.BATCH) as world:

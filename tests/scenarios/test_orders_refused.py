@@ -67,7 +67,8 @@ async def test_a_release_that_is_confirmed_and_never_carried_out_pauses_the_gpu_
 ) -> None:
     """Each confirmation began its time anew: 273 releases in an hour, the GPU billed, and no alert came."""
 
-    async def accept(_market: VastMarket, _instance_id: str, *, is_gone: bool) -> None:
+    async def accept(_market: VastMarket, _instance_id: str, *, is_gone: bool, is_gentle: bool) -> None:
+        del is_gentle
         assert not is_gone
 
     async with rehearsed(tmp_path, workloads=(work(),)) as world:

@@ -194,7 +194,8 @@ def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
-    return tuple(Release(lease, Reason("ordered", f"ordered by `gpubid {verb}`")) for lease in leases)
+    code = operator_holds.PAST[Word.KILL] if verb == Word.KILL else "ordered"
+    return tuple(Release(lease, Reason(code, f"ordered by `gpubid {verb}`")) for lease in leases)
 
 
 def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:

@@ -9,6 +9,7 @@ Invariants:
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from agent.decide import slot_releases
 from agent.decide.limits import hard_caps, limits, open_bids, unsafe_writes
@@ -20,8 +21,12 @@ from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
+from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import GONE, Hold, Pause, Release, slot_of
+
+GENTLE_FOR = timedelta(minutes=2)
+"""How long a release may wait for the work to stop. It is less than rule 20 leaves to a kill that comes meanwhile."""
 
 
 def endings(
@@ -128,6 +133,14 @@ def is_of_person(order: Pause | Release) -> bool:
 def is_of_cap(order: Pause | Release) -> bool:
     """Return whether a hard cap ends a lease."""
     return _code(order) in {"over_budget", "over_rate"}
+
+
+def is_gentle(order: Release, now: datetime) -> bool:
+    """Return whether a release may let the work stop by itself: not after a kill or at a hard cap, nor for too long."""
+    if is_of_cap(order) or _code(order) == operator_holds.PAST[Word.KILL]:
+        return False
+    lease = order.lease
+    return lease.state is not LeaseState.RELEASING or timedelta() <= now - lease.state_since < GENTLE_FOR
 
 
 def _code(order: Pause | Release) -> str:

@@ -132,7 +132,7 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     kill = holds.get((Word.KILL, EVERYTHING))
     if kill is None:
         return
-    reason = Reason("ordered", f"all spending is stopped after {kill.ground}")
+    reason = Reason(PAST[Word.KILL], f"all spending is stopped after {kill.ground}")
     for lease in open_bids_first(fleet.leases):
         if not lease.is_open or lease.state is LeaseState.RELEASING:
             continue

@@ -147,9 +147,9 @@ class WorldMarket:
         self._note_stop(self._contract(instance_id))
         self.world.stop(int(instance_id))
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good."""
-        del is_gone
+        del is_gone, is_gentle
         try:
             self._note_stop(self.world.contract(int(instance_id)))
             self.world.destroy(int(instance_id))

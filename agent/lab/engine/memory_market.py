@@ -201,9 +201,9 @@ class Exchange:
         instance.is_wanted = False
         self._stop(instance)
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good."""
-        del is_gone
+        del is_gone, is_gentle
         instance = self._held.get(instance_id)
         if instance is not None:
             self._stop(instance)

@@ -87,9 +87,9 @@ class DstackClient:
         body = {"plan": {"run_spec": run_spec, "current_resource": None}, "force": False}
         return await self._sent("runs/apply", body)
 
-    async def stop(self, name: str) -> bytes:
-        """Stop the active run of a name at once; without one the server says yes too."""
-        return await self._sent("runs/stop", {"runs_names": [name], "abort": True}, is_urgent=True)
+    async def stop(self, name: str, *, is_abort: bool) -> bytes:
+        """Stop the active run of a name; without one the server says yes too. An abort does not wait for its work."""
+        return await self._sent("runs/stop", {"runs_names": [name], "abort": is_abort}, is_urgent=True)
 
     async def delete(self, name: str) -> bytes:
         """Remove a finished run from the server's lists."""

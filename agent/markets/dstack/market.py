@@ -130,11 +130,12 @@ class DstackMarket:
         await self._run(instance_id)
         raise market_errors.Rejected("wrong_state", "A run at dstack cannot be paused; release it.")
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """Stop a run, or delete one that is over; also returns if it is gone.
 
-        A stop that the server accepts is no end yet. Each release is Unfinished until the machine is proven gone, or
-        until a person says so of a run that has ended.
+        A gentle stop lets the work end by itself for some seconds. It is sent once: the server would take a later one
+        for a new order, and might soften a hard one. A stop that the server accepts is no end yet. Each release is
+        Unfinished until the machine is proven gone, or until a person says so of a run that has ended.
         """
         try:
             run = await self._run(instance_id)
@@ -143,8 +144,8 @@ class DstackMarket:
                     await self._client.delete(run.name)
                 self._deletions.forget(run)
                 return
-            if run.status not in states.FINISHED:
-                await self._client.stop(run.name)
+            if run.status not in states.FINISHED and not (is_gentle and run.status == states.TERMINATING):
+                await self._client.stop(run.name, is_abort=not is_gentle)
         except market_errors.NotFound:
             return
         except (market_errors.Unavailable, market_errors.Malformed, market_errors.Rejected) as error:

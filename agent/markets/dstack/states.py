@@ -13,6 +13,7 @@ from agent.markets.dstack import rows
 from agent.markets.dstack.endings import TERMINATED, Endings
 
 FINISHED = frozenset({"terminated", "failed", "done"})
+TERMINATING = "terminating"
 _WAITING = frozenset({"pending", "submitted"})
 _BEGINNING = frozenset({"submitted", "provisioning", "pulling"})
 _LOST = frozenset({"interrupted_by_no_capacity", "instance_unreachable", "instance_access_revoked"})
@@ -65,7 +66,7 @@ def standing(run: rows.Run, machines: Sequence[rows.Machine], endings: Endings) 
     if run.status in FINISHED and job.status in _ONGOING:
         # The server ends a run after its jobs, so one of both words is wrong.
         return Standing(InstanceState.UNKNOWN, may_bill=True, is_wanted=True)
-    if run.status in FINISHED or run.status == "terminating":
+    if run.status in FINISHED or run.status == TERMINATING:
         return _ended(run, job, machines, endings, has_machine=has_machine)
     if run.status in _WAITING:
         return Standing(InstanceState.PENDING, has_machine, is_wanted=True)

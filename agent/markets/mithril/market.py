@@ -155,9 +155,9 @@ class MithrilMarket:
         """Stop the machine, keep its boot disk, take part in no auction; also returns if the bid is paused already."""
         await self._change(instance_id, {"paused": True}, meant=states.PAUSED)
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good; also returns if the market says that the bid has ended."""
-        del is_gone
+        del is_gone, is_gentle
         try:
             await self._client.cancel(instance_id)
             self._ended.cancelled(instance_id)

@@ -176,9 +176,9 @@ class RunPodMarket:
             if error.reason != "wrong_state" or not await self._is_stopped(instance_id):
                 raise
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good; also returns if the market says that there is no such pod."""
-        del is_gone
+        del is_gone, is_gentle
         try:
             await self._end(instance_id)
         except market_errors.NotFound:

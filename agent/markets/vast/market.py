@@ -145,9 +145,9 @@ class VastMarket:
         if said.success is not True:
             raise market_errors.Ambiguous(f"vast answered a stop with {said}; its listing shows what was done.")
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good; also returns if the market's code says that the instance is already gone."""
-        del is_gone
+        del is_gone, is_gentle
         try:
             await self._client.destroy(instance_id)
         except market_errors.NotFound:

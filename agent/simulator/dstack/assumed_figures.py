@@ -38,6 +38,11 @@ GIVES_UP_SECONDS = recorded(
     "seconds until the server calls a machine terminated that it could not end",
     _SERVER,
 )
+KILL_SECONDS = assumed(
+    "DSTACK_KILL_SECONDS",
+    10.0,
+    "seconds from the interrupt of a gentle stop until the work is killed, by the source of the server's runner",
+)
 FAILED_SECONDS = recorded(
     "DSTACK_FAILED_SECONDS", (6.0, 18.0), "seconds until a run without capacity has failed, least and most", _SERVER
 )

@@ -81,6 +81,7 @@ class Run(ContainerState):
     message: str | None = None
     exit_status: int | None = None
     finished: float | None = None
+    signalled: float | None = None  # when its work got the signal to stop
     is_deleted: bool = False
     image: str = ""
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)

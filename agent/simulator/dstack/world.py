@@ -5,15 +5,14 @@
 3. Nothing here knows the server's routes; times are epoch seconds, prices cents per hour.
 """
 
-import dataclasses
 import math
 import random
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.simulator.climate import Climate, Strike
-from agent.simulator.dstack import assumed_figures
+from agent.simulator.dstack import assumed_figures, machine_kinds
 from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.model import FINISHED, Kind, Machine, Refused, Run
 from agent.simulator.event_queue import Timeline
@@ -40,19 +39,6 @@ _LAST = {"done_by_runner": "done", "aborted_by_user": "terminated", "terminated_
 """The last status of a run by the reason of its job's end; else it has failed."""
 
 
-def kinds() -> Iterator[Kind]:
-    """Yield every type of machine of every cloud."""
-    for (backend, gpu), cents in {**assumed_figures.CENTS, **assumed_figures.ASSUMED_CENTS}.items():
-        for region in assumed_figures.REGIONS[backend]:
-            for count in assumed_figures.COUNTS:
-                name = f"{gpu.lower()}-{count}x"
-                kind = Kind(backend, region, name, gpu, assumed_figures.MEMORY_GB[gpu], count, cents * count)
-                yield kind
-                if backend in assumed_figures.SPOT_CLOUDS:
-                    each = assumed_figures.SPOT_CENTS.get((backend, gpu), round(cents * assumed_figures.SPOT_SHARE))
-                    yield dataclasses.replace(kind, cents=each * count, is_spot=True)
-
-
 class World:
     """The server of one operator, with one project that is used."""
 
@@ -67,7 +53,7 @@ class World:
         # Other ids than those of an earlier world, of the same project.
         self._ids = random.Random(ids) if ids else account
         self._dice = random.Random(f"{seed}/dstack/dice")
-        self.kinds = list(kinds())
+        self.kinds = list(machine_kinds.kinds())
         self.backends = sorted({kind.backend for kind in self.kinds})
         self.fleets: dict[str, dict[str, Any]] = {}
         self.make_fleet(FLEET_CONFIGURATION)
@@ -150,10 +136,14 @@ class World:
         return run
 
     def stop(self, name: str, *, is_abort: bool = True) -> None:
-        """End the active run of a name; without one nothing happens."""
+        """End the active run of a name; without one nothing happens, nor is an end that goes on hastened."""
         for run in self.runs.values():
-            if run.name == name and run.status not in FINISHED | {"terminating"}:
+            if run.name != name or run.status in FINISHED | {"terminating"}:
+                continue
+            if is_abort or run.job_status != "running":
                 self._end(run, "aborted_by_user" if is_abort else "terminated_by_user", "")
+            else:
+                self._interrupt(run)
 
     def delete(self, name: str) -> None:
         """Hide the finished runs of a name, or raise Refused."""
@@ -266,6 +256,16 @@ class World:
             return
         run.reason, run.message = reason, message or None
         self._step(run, "terminating", "terminating")
+        self._stop_container(run)
+
+    def _interrupt(self, run: Run) -> None:
+        """Give the work its signal. The runner kills it a little later, and only then its machine is let go."""
+        run.reason, run.signalled = "terminated_by_user", self.now
+        self._step(run, "terminating", "terminating")
+        self.containers.warn(run)
+        self._after(run, (assumed_figures.KILL_SECONDS, assumed_figures.KILL_SECONDS), self._stop_container)
+
+    def _stop_container(self, run: Run) -> None:
         self.containers.halt(run)
         machine = run.machine
         if machine is not None:

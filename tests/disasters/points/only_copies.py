@@ -12,7 +12,7 @@ from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Work
 from tests.disasters.truth import Box, Truth
 
-ALLOWED = frozenset({"ordered", "over_budget", "over_rate", "done"})
+ALLOWED = frozenset({"ordered", "killed", "over_budget", "over_rate", "done"})
 """Codes of releases that rule 11 does not forbid: a person's, a cap's, and those of work that is done."""
 FAILED = (acceptance_verdict.REJECTED, "mismatch")
 """Beginnings of the reasons for which a lease is given up in its first minutes, before it holds work."""

@@ -258,7 +258,7 @@ class Releases:
 
     def _unordered(self, box: Box, code: str) -> str:
         """Return why a reason is untrue where no person asked for an end of the workload."""
-        if code in {"ordered", "released_before"}:
+        if code in {"ordered", "killed", "released_before"}:
             return f"recorded is {code!r}, and nobody ordered it"
         is_done = box.slot is not None and self._ends.is_done(box.slot)
         if code == "done" and not is_done and not self._is_called_ended(box):

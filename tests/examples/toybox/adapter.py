@@ -77,9 +77,9 @@ class ToyMarket:
         """Stop and keep the disk."""
         await self._order("PATCH", f"/instances/{instance_id}", {"state": "paused"})
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good."""
-        del is_gone
+        del is_gone, is_gentle
         try:
             await self._order("DELETE", f"/instances/{instance_id}", {})
         except market_errors.NotFound:

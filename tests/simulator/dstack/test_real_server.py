@@ -154,6 +154,18 @@ async def test_a_stop_of_what_never_started_is_taken(ours: market.DstackMarket) 
     await ours.release("no-id-of-the-server")
 
 
+@pytest.mark.parametrize(("is_gentle", "reason"), [(True, "stopped_by_user"), (False, "aborted_by_user")])
+async def test_a_gentle_release_is_a_plain_stop_and_another_one_an_abort(
+    server: Server, ours: market.DstackMarket, is_gentle: bool, reason: str
+) -> None:
+    run_id = await ours.rent(OFFERED, ORDER, LABEL.format(20 + is_gentle))
+    for again in (is_gentle, True):
+        with pytest.raises(market_errors.Ambiguous, match="bills until"):
+            await ours.release(run_id, is_gentle=again)
+    status, told = server.post("/api/project/main/runs/get", {"id": run_id})
+    assert (status, told["termination_reason"]) == (200, reason)
+
+
 async def test_every_page_of_runs_is_read(server: Server, ours: market.DstackMarket) -> None:
     ids = {await ours.rent(OFFERED, ORDER, LABEL.format(number)) for number in range(100, 230)}
     assert ids <= {one.instance_id for one in await ours.instances()}

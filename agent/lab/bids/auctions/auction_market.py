@@ -112,9 +112,9 @@ class AuctionMarket:
         self._note_stop(bid)
         self.world.desk.pause(bid)
 
-    async def release(self, instance_id: str, *, is_gone: bool = False) -> None:
+    async def release(self, instance_id: str, *, is_gone: bool = False, is_gentle: bool = False) -> None:
         """End for good."""
-        del is_gone
+        del is_gone, is_gentle
         bid = self.world.bids.get(instance_id)
         if bid is not None:
             self._note_stop(bid)
