@@ -20,7 +20,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills
-from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -90,7 +90,7 @@ class PersonOrders:
         async with self._turn.at_once():
             # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
             leases = operator_holds.open_bids_first(self._ledger.recollection(self._clock.now()).leases)
-            reason = Reason(operator_holds.PAST[Word.KILL], "ordered by `gpubid kill`")
+            reason = operator_holds.ordered(Word.KILL)
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
             done = await self._carry_out(wanted, who) if wanted else []

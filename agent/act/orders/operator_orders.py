@@ -31,7 +31,7 @@ from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
-from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import VERBS, Order
 from agent.domain.work.sign_of_life import Absence
 from agent.domain.work.workload import Workload
@@ -168,7 +168,7 @@ def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...],
     decisions: tuple[Release | Pause, ...] = ()
     mine = tuple(lease for lease in leases if lease.state is not LeaseState.RELEASING)
     if word is Word.PAUSE:
-        reason = Reason("ordered", "ordered by `gpubid pause`")
+        reason = operator_holds.ordered(word)
         decisions = tuple(Pause(lease, reason) for lease in mine if not lease.is_down)
     elif word in {Word.DONE, Word.KILL}:
         decisions = _releases(mine, word)
@@ -194,8 +194,7 @@ def _is_settled_by(given: OperatorHold, other: OperatorHold) -> bool:
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
-    code = operator_holds.PAST[Word.KILL] if verb == Word.KILL else "ordered"
-    return tuple(Release(lease, Reason(code, f"ordered by `gpubid {verb}`")) for lease in leases)
+    return tuple(Release(lease, operator_holds.ordered(verb)) for lease in leases)
 
 
 def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:

@@ -60,6 +60,11 @@ def find(
     return None
 
 
+def ordered(verb: str) -> Reason:
+    """Return why a lease ends at once by a person's order. A kill has a code of its own: it waits for no work."""
+    return Reason(PAST[Word.KILL] if verb == Word.KILL else "ordered", f"ordered by `gpubid {verb}`")
+
+
 def _reason(given: OperatorHold, work: Workload | None) -> Reason:
     word, target = given.word, given.target
     if word is Word.HELD:
