@@ -19,8 +19,8 @@ from agent.markets.dstack import refusals
 PAGE_RUNS = 100
 """The most runs on one page."""
 PAGE_MACHINES = 500
-MOST_OFFERS = 500
-"""Rows of one plan; the server would give 10,000."""
+MOST_OFFERS = 10_000
+"""Rows of one plan, the most that the server gives. They are the cheapest: a dear card is beyond many cheap ones."""
 EVENTS_OF = 4
 """Machines in one question for events: an answer has at most a hundred, and the first of each machine matters."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+import structlog
 
 from agent import clock as clocks
 from agent.domain.market.instance import Instance, InstanceState
@@ -39,8 +40,11 @@ from agent.markets.dstack import (
 )
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 
+log = structlog.get_logger("gpubid.dstack")
+
 PLAN_SECONDS = 60.0
 """How long the offers of one question are kept, because each plan makes the server ask clouds."""
+CUT = "the dearest offers are not seen: name fewer clouds or regions in [markets.dstack], or GPU models in the workload"
 NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 ENDING = "dstack ends run {name}; it bills until its cloud has taken the machine back."
 UNPROVEN_DELETION = "run {name} was deleted at dstack, and its machine is not proven gone."
@@ -215,12 +219,15 @@ class DstackMarket:
 
     async def _plan(self, query: OfferQuery) -> list[Offer]:
         wants, bounds = query.requirements, self._terrain.bounds
-        asked, now = (wants.gpus, wants.min_vram_mb or 0, query.disk_gb), self._clock.monotonic()
+        memory_mb = max(wants.min_vram_mb or 0, names.least_memory_mb(query.gpu_models or wants.gpu_models))
+        asked, now = (wants.gpus, memory_mb, query.disk_gb), self._clock.monotonic()
         kept = {key: each for key, each in self._planned.items() if now - each[0] < PLAN_SECONDS}
         if asked not in kept:
-            plan = rows.offers(await self._client.plan(orders.question(*asked, self._terrain.fleet, bounds)))
+            plan = rows.plan(await self._client.plan(orders.question(*asked, self._terrain.fleet, bounds)))
+            if plan.beyond:
+                log.warning("plan.cut", market=self.name, rows=len(plan.offers), beyond=plan.beyond, fix=CUT)
             clouds, seen_at = frozenset(bounds.backends), self._clock.now()
-            kept[asked] = now, search.offers(plan, clouds, seen_at, query.disk_gb, bounds.egress)
+            kept[asked] = now, search.offers(plan.offers, clouds, seen_at, query.disk_gb, bounds.egress)
         self._planned = kept
         return kept[asked][1]
 

@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.domain.market import gpu, host
+from agent.domain.market import card_memory, gpu, host
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.label import Label
 from agent.markets import card_benchmarks, labels, market_errors, text, tolerant_rows
-from agent.markets.dstack import rows
+from agent.markets.dstack import figures, rows
 
 TAG = "gpubid"
 _ALIASES = {
@@ -31,6 +31,8 @@ _ALIASES = {
 }
 _SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE"}
 """The bus with the lowest benchmark, for cards whose bus is not shown."""
+_SMALLEST_SHARE = 0.45
+"""A card may have half the memory of the largest of its model (A100, V100), and a server may show a little less."""
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 _MOST_SLOT = 9_999
 _PARTS = 3
@@ -47,6 +49,16 @@ def model(name: str) -> GpuModel:
 def dlperf(card: GpuModel) -> float:
     """Return the benchmark of one GPU, of the slowest bus if the bus is not shown; 0 if it is unknown."""
     return card_benchmarks.dlperf(card) or card_benchmarks.dlperf(GpuModel(_SLOWEST.get(card, "")))
+
+
+def least_memory_mb(models: Sequence[GpuModel]) -> int:
+    """Return a memory that every card of these models has; 0 if one of them is unknown, or without models."""
+    known = [
+        card_memory.GIGABYTES.get(card) or card_memory.GIGABYTES.get(GpuModel(_SLOWEST.get(card, "")))
+        for card in models
+    ]
+    least = min((each or 0 for each in known), default=0)
+    return round(least * _SMALLEST_SHARE * figures.MB_PER_GB)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Invariants:
 2. A body may hold a workload's environment, and the server's own user may hold keys: no error quotes one.
 """
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -173,6 +173,13 @@ class Project(msgspec.Struct):
     backends: list[Backend] | None = None
 
 
+class Plan(NamedTuple):
+    """The offers of a plan, and how many more the server has."""
+
+    offers: list[Offer]
+    beyond: int
+
+
 class Target(msgspec.Struct):
     """What an event is about."""
 
@@ -193,17 +200,19 @@ class LogLine(msgspec.Struct):
     message: str = ""
 
 
-def offers(raw: bytes) -> list[Offer]:
-    """Return the readable offers of the first job of a plan.
+def plan(raw: bytes) -> Plan:
+    """Return the readable offers of the first job of a plan, and how many there are in all.
 
     Raises:
         Malformed: the body is no plan.
     """
     plans = tolerant_rows.rows(raw, "job_plans", "The plan")
-    found = plans[0].get("offers") if plans and isinstance(plans[0], dict) else None
+    first = plans[0] if plans and isinstance(plans[0], dict) else {}
+    found, total = first.get("offers"), first.get("total_offers")
     if not isinstance(found, list):
         raise market_errors.Malformed("The plan of dstack has no list of offers; try again later.")
-    return list(tolerant_rows.readable(found, Offer, "The plan"))
+    beyond = total - len(found) if isinstance(total, int) else 0
+    return Plan(list(tolerant_rows.readable(found, Offer, "The plan")), max(beyond, 0))
 
 
 def runs(raw: bytes) -> list[Run]:
