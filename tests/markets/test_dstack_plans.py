@@ -7,8 +7,11 @@ from structlog.testing import capture_logs
 
 from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
-from agent.markets.dstack import names
+from agent.markets.dstack import market as dstack
+from agent.markets.dstack import names, orders
+from agent.simulator.dstack import world as server
 from agent.simulator.dstack.model import Kind
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.markets.bench_dstack import ServerBench, dstack_bench
 
 CHEAP = Kind("aws", "us-east-1", "l4-1x", "L4", 24, 1, 80)
@@ -48,6 +51,52 @@ async def test_a_plan_that_is_cut_is_said_with_the_way_to_see_more() -> None:
         (line,) = [line for line in logs if line["event"] == "plan.cut"]
         assert (line["rows"], line["beyond"]) == (10_000, 101)
         assert "name fewer clouds or regions in [markets.dstack]" in line["fix"]
+
+
+N1 = Kind("gcp", "us-central1", "n1-standard-8", "T4", 16, 1, 73)
+
+
+async def test_two_cards_on_one_type_of_machine_are_two_pools_and_the_ordered_one_is_rented() -> None:
+    async with dstack_bench() as bench:
+        bench.world.kinds = [N1, dataclasses.replace(N1, gpu="V100", cents=286)]
+        bench.world.backends = ["gcp"]
+        url = bench.simulated.simulator.url("dstack")
+        terrain = dstack.Terrain("main", server.FLEET, orders.Bounds(("gcp",)))
+        bench.market = dstack.connect(url, lambda: DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
+        assert {(offer.gpu, offer.host_id) for offer in await bench.offers(gpu_models=())} == {
+            ("T4", "pool/gcp/us-central1/n1-standard-8/T4"),
+            ("V100", "pool/gcp/us-central1/n1-standard-8/V100"),
+        }
+        (offer,) = await bench.offers(gpu_models=(GpuModel("V100"),))
+        run_id = await bench.rent(offer)
+        waiting = await bench.market.instance(run_id)
+        assert waiting.host_id == offer.host_id
+        running = await bench.running(run_id)
+        assert (running.gpu, running.host_id, running.gpu_rate) == ("V100", offer.host_id, offer.ask)
+        await bench.market.close()
+
+
+@pytest.mark.parametrize("is_spot", [False, True])
+@pytest.mark.parametrize(("cloud", "kind"), [("aws", "g5.xlarge"), ("gcp", "n1-standard-8"), ("gcp", "a2-highgpu-1g")])
+def test_a_pool_is_read_back_from_its_id(cloud: str, kind: str, *, is_spot: bool) -> None:
+    pool = names.pool_of(cloud, "us-central1", kind, "A100", is_spot=is_spot)
+    assert pool is not None
+    assert names.pool(pool.host_id) == pool
+    assert bool(pool.card) is kind.startswith("n1-")
+
+
+@pytest.mark.parametrize(
+    "host_id",
+    [
+        "pool/gcp/us/n1-standard-8",
+        "pool/aws/us/g5.xlarge/A10G",
+        "pool/aws/us",
+        "pool/aws/us/g5.xlarge/A10G/x/spot",
+        "7",
+    ],
+)
+def test_an_id_that_names_no_pool_is_none(host_id: str) -> None:
+    assert names.pool(host_id) is None
 
 
 @pytest.mark.parametrize(

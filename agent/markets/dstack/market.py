@@ -352,14 +352,16 @@ def _page_answers(order: rows.Configuration, job: rows.Submission) -> bool | Non
 
 def _place(got: rows.Provisioned) -> names.Pool | None:
     kind = got.instance_type or rows.InstanceType()
-    return names.pool_of(got.backend, got.region, kind.name, is_spot=kind.resources.spot)
+    card = kind.resources.gpus[0].name if kind.resources.gpus else ""
+    return names.pool_of(got.backend, got.region, kind.name, card, is_spot=kind.resources.spot)
 
 
 def _machine(machine: rows.Machine) -> Instance:
     """Return a machine of our fleet without a known run: it is not proven ours, and it costs money."""
     cards = machine.instance_type.resources.gpus if machine.instance_type is not None else []
     model = names.model(cards[0].name) if cards else names.model("")
-    place = names.pool_of(machine.backend, machine.region, (machine.instance_type or rows.InstanceType()).name)
+    kind, card = machine.instance_type or rows.InstanceType(), cards[0].name if cards else ""
+    place = names.pool_of(machine.backend, machine.region, kind.name, card)
     return Instance(
         market=search.MARKET,
         instance_id=machine.id,

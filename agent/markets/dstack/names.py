@@ -3,7 +3,7 @@
 Invariants:
 1. A model has the name that other markets give it. The server shows no bus: an "A100" is neither an "A100 SXM4" nor an
    "A100 PCIE", and only a workload that names the model "A100" matches it.
-2. A pool's id can be read back: it contains everything that an order needs.
+2. A pool's id can be read back: it contains everything that an order needs. Two cards are never one pool.
 3. A run's name is made of our label: it has no room for the workload, and the whole label is in a tag of the run. The
    name finds a run, and only name and tag together prove that it is ours.
 """
@@ -37,6 +37,8 @@ _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 _MOST_SLOT = 9_999
 _PARTS = 3
 _SPOT = "spot"
+_SHARES, _SHARED = "gcp", "n1-"
+"""Google attaches T4, P4, P100 and V100 to the same types of machines."""
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -63,11 +65,15 @@ def least_memory_mb(models: Sequence[GpuModel]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The machines of one type that a cloud rents in one of its regions."""
+    """The machines of one type that a cloud rents in one of its regions.
+
+    `card` is the server's name of the GPU where a type alone does not say it; else it is empty.
+    """
 
     backend: str
     region: str
     instance_type: str
+    card: str = ""
     is_spot: bool = False
 
     @property
@@ -78,25 +84,30 @@ class Pool:
     @property
     def offer_id(self) -> str:
         """The id of the pool's one offer."""
-        parts = (self.backend, self.region, self.instance_type, *([_SPOT] if self.is_spot else []))
-        return "/".join(part.replace(" ", "+") for part in parts)
+        parts = (self.backend, self.region, self.instance_type, self.card, _SPOT if self.is_spot else "")
+        return "/".join(part.replace(" ", "+") for part in parts if part)
 
 
 def pool_of(
-    backend: str | None, region: str | None, instance_type: str | None, *, is_spot: bool = False
+    backend: str | None, region: str | None, instance_type: str | None, card: str = "", *, is_spot: bool = False
 ) -> Pool | None:
-    """Return the pool of a row, or None if a part of it is missing or no name."""
-    parts = backend or "", region or "", instance_type or ""
-    return Pool(*parts, is_spot) if all(_PART.fullmatch(part) for part in parts) else None
+    """Return the pool of a row with a GPU, or None if a part of it is missing or no name."""
+    is_shared = backend == _SHARES and (instance_type or "").startswith(_SHARED)
+    made = Pool(backend or "", region or "", instance_type or "", card if is_shared else "", is_spot=is_spot)
+    parts = made.backend, made.region, made.instance_type, *([made.card] if is_shared else [])
+    return made if all(map(_PART.fullmatch, parts)) else None
 
 
 def pool(host_id: str) -> Pool | None:
     """Return the pool of a host's id, or None for another id."""
     parts = host_id.removeprefix(host.POOL).replace("+", " ").split("/")
-    is_spot = parts[_PARTS:] == [_SPOT]
-    if not host.is_pool(host_id) or len(parts) != _PARTS + is_spot:
+    is_spot = parts[_PARTS:][-1:] == [_SPOT]
+    named = parts[: len(parts) - is_spot]
+    if not host.is_pool(host_id) or not _PARTS <= len(named) <= _PARTS + 1:
         return None
-    return pool_of(*parts[:_PARTS], is_spot=is_spot)
+    backend, region, kind, *card = named
+    found = pool_of(backend, region, kind, "".join(card), is_spot=is_spot)
+    return found if found is not None and found.host_id == host_id else None
 
 
 def run_name(label: str) -> str:
@@ -129,7 +140,9 @@ def ordered(order: rows.Configuration) -> Pool | None:
     pinned = [order.backends or [], order.regions or [], order.instance_types or []]
     if not all(len(one) == 1 for one in pinned):
         return None
-    return pool_of(*(one[0] for one in pinned), is_spot=order.spot_policy == _SPOT)
+    card = order.resources.card if order.resources is not None else ""
+    backend, region, kind = (one[0] for one in pinned)
+    return pool_of(backend, region, kind, card, is_spot=order.spot_policy == _SPOT)
 
 
 def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:

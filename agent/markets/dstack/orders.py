@@ -1,8 +1,8 @@
 """Terms -> the order of a run. Terms that the server would misread are refused before anything is sent.
 
 Invariants:
-1. Every run is pinned to one cloud, one region, one type of machine, one fleet, and a highest price. The server never
-   tries it again. It does not place it on an old machine, because idle machines are released at once.
+1. Every run is pinned to one cloud, one region, one type of machine with its card, one fleet, and a highest price. The
+   server never tries it again. It does not place it on an old machine, because idle machines are released at once.
 2. Every run has our label as a tag, and a name that is made of it: both together prove that it is ours.
 3. User and architecture are always given, and a command where the workload has one: without one of them the server asks
    the image's registry at each plan and order.
@@ -80,7 +80,7 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
         "commands": commands(terms),
         "env": dict(terms.environment),
         "registry_auth": _login(terms),
-        "resources": _resources(offer.gpus, offer.vram_mb, terms.disk_gb),
+        "resources": _resources(offer.gpus, offer.vram_mb, terms.disk_gb, where.card),
         "backends": [where.backend],
         "regions": [where.region],
         "instance_types": [where.instance_type],
@@ -131,12 +131,13 @@ def _common(fleet: str, spot_policy: str) -> Mapping[str, Any]:
     }
 
 
-def _resources(gpus: int, vram_mb: int, disk_gb: float) -> dict[str, Any]:
+def _resources(gpus: int, vram_mb: int, disk_gb: float, card: str = "") -> dict[str, Any]:
+    named = {"name": [card]} if card else {}
     memory = {"min": vram_mb / 1024, "max": None} if vram_mb else None
     return {
         "cpu": {"arch": "x86", "count": {"min": 1, "max": None}},
         "memory": {"min": 0, "max": None},
-        "gpu": {"count": {"min": gpus, "max": gpus}, "memory": memory},
+        "gpu": {**named, "count": {"min": gpus, "max": gpus}, "memory": memory},
         "disk": {"size": {"min": math.ceil(disk_gb), "max": None}},
     }
 

@@ -96,10 +96,23 @@ class AskedDisk(msgspec.Struct):
     size: Range | None = None
 
 
+class AskedGpu(msgspec.Struct):
+    """The GPUs that were asked for."""
+
+    name: list[str] | None = None
+
+
 class Asked(msgspec.Struct):
     """The resources that were asked for."""
 
     disk: AskedDisk | None = None
+    gpu: AskedGpu | None = None
+
+    @property
+    def card(self) -> str:
+        """The one GPU that was asked for by its name; empty if none or several were."""
+        asked = (self.gpu.name if self.gpu is not None else None) or []
+        return asked[0] if len(asked) == 1 else ""
 
     @property
     def disk_gb(self) -> float | None:

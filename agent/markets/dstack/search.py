@@ -77,7 +77,8 @@ def ordered_price(dollars: float | None) -> UsdPerHour | None:
 
 def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float, egress: int) -> Offer | None:
     gpus, is_spot = row.instance.resources.gpus, row.instance.resources.spot
-    where = names.pool_of(row.backend, row.region, row.instance.name, is_spot=is_spot)
+    card = gpus[0].name if gpus else ""
+    where = names.pool_of(row.backend, row.region, row.instance.name, card, is_spot=is_spot)
     listed = price(row.price)
     if where is None or listed is None or not gpus:
         return None

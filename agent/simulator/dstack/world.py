@@ -327,6 +327,7 @@ class World:
             and kind.name in (order.get("instance_types") or [kind.name])
             and (count.get("min") or 0) <= kind.count <= (count.get("max") or kind.count)
             and kind.memory_gb >= (memory.get("min") or 0)
+            and kind.gpu.lower() in [str(name).lower() for name in gpu.get("name") or [kind.gpu]]
             and kind.cents / 100 <= most
             and order.get("spot_policy", "on-demand") in ("auto", "spot" if kind.is_spot else "on-demand")
         ]
