@@ -23,7 +23,7 @@ from agent.act.journal import Journal
 from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
-from agent.act.orders import changed_workloads, kill_order, operator_orders
+from agent.act.orders import changed_workloads, kill_order, order_grounds
 from agent.act.run_times.window_log import WindowLog
 from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
@@ -328,10 +328,10 @@ class App:
             await market.close()
         await self.ledger.close()
 
-    def _grounds(self) -> operator_orders.Grounds:
+    def _grounds(self) -> order_grounds.Grounds:
         now = self.clock.now()
         known = self.ledger.recollection(now)
-        return operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
+        return order_grounds.Grounds(self.rules.workloads, tuple(self.markets), known, now)
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._why_unpaid() or self._accounts.why_not(market, account_id)

@@ -13,7 +13,7 @@ import structlog
 
 from agent.act.executor import Executor
 from agent.act.orders import kill_order, operator_orders, order_preview, ordered_endings, settled_work
-from agent.act.orders.operator_orders import Grounds
+from agent.act.orders.order_grounds import Grounds
 from agent.clock import Clock
 from agent.decide.operators import operator_holds
 from agent.domain.record.event_kind import EventKind

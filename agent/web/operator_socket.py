@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from agent.act.orders import operator_orders, order_preview
+from agent.act.orders import order_grounds, order_preview
 from agent.act.orders.order_error import OrderError
 from agent.config.settings import Operators
 from agent.domain.market import gpu as gpus
@@ -201,7 +201,7 @@ class OperatorSocket:
     async def _preview(self, request: web.Request) -> web.Response:
         mine, now, asked = self._orders, self._orders.clock.now(), request.query
         order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=asked.get("keep_disks") == "true")
-        grounds = operator_orders.Grounds(mine.rules.workloads, tuple(mine.markets), mine.ledger.recollection(now), now)
+        grounds = order_grounds.Grounds(mine.rules.workloads, tuple(mine.markets), mine.ledger.recollection(now), now)
         try:
             return web.json_response(order_preview.shown(order, grounds))
         except OrderError as error:

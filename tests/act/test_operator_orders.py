@@ -8,44 +8,25 @@ import pytest
 from msgspec.structs import replace
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning
 from agent.act.orders.order_error import OrderError
+from agent.act.orders.order_grounds import Grounds
 from agent.decide.operators import guard_runs, operator_holds
-from agent.decide.reconcile import workload_end
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
-from agent.domain.record.hold import Target, TargetKind, Word
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import LeaseState
 from agent.domain.work.deadline import Deadline, Progress
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
+from tests.act.read_orders import RUNS, STRANDED, lifted, read
 from tests.support import builders
 from tests.support.expiring import rest
 
 NOW = builders.NOW
-RUNS = builders.lease(1)
-STRANDED = builders.lease(2, slot=builders.slot("train", 1), is_held=True)
-
-
-def lifted(meant: Meaning) -> tuple[tuple[str, str], ...]:
-    return tuple(each.place for each in meant.lifts)
-
-
-async def read(
-    desk: Desk, order: Order, *rests: ExpiringRecord, leases: tuple[Lease, ...] = (RUNS,), **changes: Any
-) -> Meaning:
-    """Read an order against a ledger with these leases, holds and cooldowns."""
-    async with desk.ledger.transaction() as tx:
-        for held in leases:
-            tx.open_lease(held)
-        for one in rests:
-            tx.add_expiring(one)
-    works = changes.pop("workloads", (builders.workload(slots=2, kind=WorkloadKind.BATCH),))
-    return operator_orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
 
 
 async def refused(desk: Desk, order: Order, *rests: ExpiringRecord, **changes: Any) -> str:
@@ -218,62 +199,6 @@ async def test_done_ends_a_hold_and_nothing_else(desk: Desk) -> None:
     assert set(lifted(await read(desk, Order("done", "train"), leases=()))) == {
         (Word.HELD, "slot:train/0"),
         (Word.HELD, "slot:train/1"),
-    }
-
-
-DONE = (Word.DONE, "slot:train/0"), (Word.DONE, "slot:train/1")
-
-
-@pytest.mark.parametrize("word", [Word.DRAIN, Word.HELD, Word.PAUSE])
-async def test_a_workload_that_goes_on_does_not_run_what_is_done_again(desk: Desk, word: Word) -> None:
-    """An array that failures stopped names `gpubid resume`, and its finished tasks have been paid for."""
-    meant = await read(desk, Order("resume", "train"), rest(word, "workload:train"), *(rest(*each) for each in DONE))
-    assert lifted(meant) == ((word, "workload:train"),)
-    assert "what is done stays done" in meant.sentence
-
-
-@pytest.mark.parametrize(
-    ("target", "held", "lifts"),
-    [
-        ("train", (), set(DONE)),
-        ("train/1", ((Word.HELD, "slot:train/1"),), {(Word.HELD, "slot:train/1"), DONE[1]}),
-    ],
-)
-async def test_what_is_done_runs_again_where_nothing_else_is_meant(
-    desk: Desk, target: str, held: tuple[tuple[Word, str], ...], lifts: set[tuple[Word, str]]
-) -> None:
-    meant = await read(desk, Order("resume", target), *(rest(*each) for each in (*held, *DONE)))
-    assert set(lifted(meant)) == lifts
-
-
-@pytest.mark.parametrize(("target", "is_doubted"), [("train", True), ("train/0", False)])
-async def test_a_resumed_array_has_to_show_anew_that_its_command_works(
-    desk: Desk, target: str, is_doubted: bool
-) -> None:
-    proof = rest("ran", "train"), rest("ran", "train/0@vast-1"), rest("ran", "other")
-    held = Target(TargetKind.SLOT if "/" in target else TargetKind.WORKLOAD, target)
-    meant = await read(desk, Order("resume", target), rest(Word.HELD, str(held)), *proof)
-    assert set(lifted(meant)) == {(Word.HELD, str(held)), *([("ran", "train")] if is_doubted else [])}
-
-
-async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
-    rests = [
-        rest(Word.PAUSE, "workload:train"),
-        rest(Word.DRAIN, "slot:train/1"),
-        rest(Word.LOCK, "workload:train"),
-        rest("slot", "train/0"),
-        rest(workload_end.FAST_EXIT, "train@h1"),
-        rest(workload_end.FAST_EXIT, "other@h1"),
-        rest("stalled", "train/0"),
-        rest("stalled", "other/0"),
-    ]
-    meant = await read(desk, Order("resume", "train"), *rests)
-    assert set(lifted(meant)) == {
-        (Word.PAUSE, "workload:train"),
-        (Word.DRAIN, "slot:train/1"),
-        ("slot", "train/0"),
-        (workload_end.FAST_EXIT, "train@h1"),
-        ("stalled", "train/0"),
     }
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from agent.act.orders import order_preview
-from agent.act.orders.operator_orders import Grounds
 from agent.act.orders.order_error import OrderError
+from agent.act.orders.order_grounds import Grounds
 from agent.clock import SteppedClock
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState

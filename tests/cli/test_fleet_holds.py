@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.act.orders import operator_orders
+from agent.act.orders import order_grounds
 from agent.cli.watch import fleet
 from agent.decide.operators import hold_words
 from agent.domain.record import hold
@@ -50,7 +50,7 @@ def test_a_cooldown_says_what_it_forbids_until_when_why_and_what_ends_it(
 
 def test_every_kind_of_cooldown_and_every_count_that_is_shown_has_words() -> None:
     assert {kind for kind, *_ in SAID} == set(CooldownKind)
-    for counted in set(Counted) - operator_orders.MARKS:
+    for counted in set(Counted) - order_grounds.MARKS:
         kept = Tally(counted, "vast@9", NOW, LATER, "a test", where="raise")
         line = fleet.kept_back(row(kept), NOW.isoformat())
         assert line.startswith("count until ")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders import operator_orders
+from agent.act.orders import operator_orders, order_grounds
 from agent.act.orders.order_error import OrderError
 from agent.clock import SteppedClock
 from agent.domain.market.capacity import Capacity, Counts
@@ -61,7 +61,7 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
 ) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
     order = Order("reset", target)
-    grounds = operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
+    grounds = order_grounds.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
     meaning = operator_orders.read(order, "user me", grounds)
     async with ledger.transaction() as tx:
         meaning.write(tx, order, "user me", NOW)
@@ -80,7 +80,7 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
 @pytest.mark.parametrize("target", ["market:none", "pool:none", "pool:", "host:h1", "train"])
 async def test_what_cannot_be_forgotten_is_said(tmp_path: Path, target: str) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
-    grounds = operator_orders.Grounds((), ("vast",), ledger.recollection(), NOW)
+    grounds = order_grounds.Grounds((), ("vast",), ledger.recollection(), NOW)
     with pytest.raises(OrderError):
         operator_orders.read(Order("reset", target), "user me", grounds)
     await ledger.close()

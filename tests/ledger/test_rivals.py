@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders import operator_orders
+from agent.act.orders import operator_orders, order_grounds
 from agent.clock import SteppedClock
 from agent.decide.pricing import host_record, rival_bids
 from agent.domain.market.host import HALF_LIFE
@@ -57,7 +57,7 @@ async def test_a_reset_leaves_the_law_assumed(path: Path) -> None:
     ledger = await filled(path)
     order = Order("reset", "all")
     meaning = operator_orders.read(
-        order, "user me", operator_orders.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
+        order, "user me", order_grounds.Grounds((), ("vast", "runpod"), ledger.recollection(), NOW)
     )
     async with ledger.transaction() as tx:
         meaning.write(tx, order, "user me", NOW)

@@ -5,28 +5,26 @@ Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID
 and fleet:all for a kill of everything and the end of one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
 
 from agent.act import record
-from agent.act.orders import begun_runs, gone_leases, hand_demands, operator_targets
+from agent.act.orders import begun_runs, gone_leases, hand_demands, lifted_holds, order_grounds
 from agent.act.orders.order_error import OrderError
+from agent.act.orders.order_grounds import Grounds
 from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile import waiting_verdict
 from agent.domain.record import hold
-from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.tally import OF_A_SLOT, OF_THE_WORKLOAD, Counted
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work import sign_of_life
@@ -34,31 +32,11 @@ from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import VERBS, Order
 from agent.domain.work.sign_of_life import Absence
-from agent.domain.work.workload import Workload
-from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD, *OF_A_SLOT})
-"""Scopes of marks that are only counted and hold nothing by themselves."""
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
 EVERYTHING_LEARNED = "all"
-_LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
-
-
-def holds_back(kept: ExpiringRecord) -> bool:
-    """Return whether a record holds something back, and is more than a mark or a reported threshold."""
-    return not isinstance(kept, ReportedCrossing) and kept.place[0] not in MARKS
-
-
-@dataclass(frozen=True, slots=True)
-class Grounds:
-    """The state against which an order is read."""
-
-    workloads: tuple[Workload, ...]
-    markets: tuple[str, ...]
-    known: Recollection
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +102,14 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
     own = _OWN.get(order.verb)
     if own is not None:
         return own(order, grounds)
-    target, leases = _target(order.target, grounds)
+    target, leases = order_grounds.named(order.target, grounds)
     if order.verb == "adopt":
         return _adopted(order, leases, grounds)
     if order.verb == "release":
         if not leases:
-            raise OrderError("no_lease", f"no open lease matches {order.target!r}; {_open(grounds)}")
+            raise OrderError(
+                "no_lease", f"no open lease matches {order.target!r}; {order_grounds.open_leases(grounds)}"
+            )
         due = gone_leases.releases(leases) if order.is_gone else _releases(leases, "release")
         return Meaning(target, f"release {target}", decisions=due)
     return _standing(order, who, target, leases, grounds)
@@ -197,51 +177,6 @@ def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
     return tuple(Release(lease, operator_holds.ordered(verb)) for lease in leases)
 
 
-def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
-    target, leases = _target(order.target, grounds)
-    targets = {target}
-    if target.workload:
-        targets |= {hold.of_lease(lease.lease_id) for lease in leases}
-    if target.kind is TargetKind.LEASE:
-        targets |= {hold.of_slot(lease.slot) for lease in leases}
-
-    def is_meant(about: Target) -> bool:
-        return about in targets or about.is_within(target)
-
-    known = grounds.known
-    holds = tuple(each for each in known.holds if each.word in words and is_meant(each.target))
-    slots = (each for each in known.cooldowns if each.kind is CooldownKind.SLOT and Word.PAUSE in words)
-    of_slots = tuple(each for each in slots if is_meant(Target(TargetKind.SLOT, each.key)))
-    if not holds and not of_slots:
-        raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_held_back(grounds)}")
-    # The counts against the workload would hold it again in the next cycle.
-    work = target.workload
-    names = {target.name, *(str(lease.slot) for lease in leases)}
-    counted = tuple(each for each in known.tallies if each.is_against(work, names) or each.proves(target.name))
-    halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
-    still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
-    return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *of_slots, *counted))
-
-
-def _unlocked(order: Order, grounds: Grounds) -> Meaning:
-    """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
-    name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
-    lifts = tuple(kept for kept in grounds.known.expiring if name in _names(kept))
-    if not lifts and any(lease.lease_id == order.target for lease in grounds.known.leases):
-        return _lifted(order, grounds, (Word.LOCK,))
-    if not lifts:
-        raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_held_back(grounds)}")
-    return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
-
-
-def _names(kept: ExpiringRecord) -> set[str]:
-    """Return the names that unlock a hold or cooldown: none where `resume` lifts it."""
-    shown = str(kept)
-    if isinstance(kept, OperatorHold):
-        return {shown, str(kept.target), kept.target.spoken} if kept.word is Word.LOCK else set()
-    return {shown, shown.removeprefix("workload:").removeprefix("slot:")}
-
-
 def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
     strayed = [lease for lease in leases if lease.is_estranged and not lease.is_held]
     if len(strayed) == 1:
@@ -305,45 +240,9 @@ def _refuse_filled(place: Slot, grounds: Grounds) -> None:
             raise OrderError("slot_busy", f"slot {place} has intent {intent.intent_id} in doubt: try again in a minute")
 
 
-def _target(target: str, grounds: Grounds) -> tuple[Target, tuple[Lease, ...]]:
-    """Return the key of a target and its open leases; meanings are tried in this order."""
-    leases = tuple(lease for lease in grounds.known.leases if lease.is_open)
-    kind, _, name = target.partition(":")
-    if kind == "market" and name in grounds.markets:
-        return hold.of_market(name), tuple(lease for lease in leases if lease.market == name)
-    if operator_targets.is_place(target):
-        place = _place(target, grounds)
-        return place, operator_targets.leases_at(place, leases)
-    mine = tuple(lease for lease in leases if target in {lease.slot.workload, str(lease.slot)})
-    if any(work.name == target for work in grounds.workloads) or any(lease.slot.workload == target for lease in mine):
-        return hold.of_workload(target), mine
-    if mine or any(str(place) == target for work in grounds.workloads for place in work.places):
-        return Target(TargetKind.SLOT, target), mine
-    named = tuple(lease for lease in leases if target in {lease.lease_id, lease.instance_id})
-    if named:
-        return hold.of_lease(named[0].lease_id), named
-    raise OrderError("unknown_target", operator_targets.unknown(target, grounds.workloads, leases))
-
-
-def _place(target: str, grounds: Grounds) -> Target:
-    try:
-        return operator_targets.place(target, grounds.markets, grounds.known)
-    except operator_targets.AmbiguousPlaceError as error:
-        raise OrderError("ambiguous_place", str(error)) from error
-
-
-def _open(grounds: Grounds) -> str:
-    return f"open leases: {', '.join(sorted(lease.lease_id for lease in grounds.known.leases)) or 'none'}"
-
-
-def _held_back(grounds: Grounds) -> str:
-    shown = sorted(str(kept) for kept in grounds.known.expiring if holds_back(kept))
-    return f"holds and cooldowns: {', '.join(shown) or 'none'}"
-
-
 def _retried(order: Order, grounds: Grounds) -> Meaning:
     """Return the runs that a target begins anew, from nothing; its holds end as with `resume`."""
-    target, leases = _target(order.target, grounds)
+    target, leases = order_grounds.named(order.target, grounds)
     open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
     if open_still:
         raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
@@ -353,7 +252,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
         raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
     begun = tuple(guard_runs.next_run(run, grounds.now) for run in runs)
     try:
-        lifted = _lifted(order, grounds, _LIFTED_BY_RESUME)
+        lifted = _lifting(lifted_holds.of(order, grounds, lifted_holds.OF_A_RESUME))
     except OrderError:
         lifted = Meaning(target, f"retry {target}")
     named = ", ".join(f"{run.slot} begins run {run.run}" for run in begun)
@@ -361,14 +260,8 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     return replace(lifted, sentence=f"{lifted.sentence}: {named}, without a checkpoint", runs=begun, redone=redone)
 
 
-def _resumed(order: Order, grounds: Grounds) -> Meaning:
-    """Lift what holds a target. While something else holds a workload, its slots that are done stay done."""
-    target, _ = _target(order.target, grounds)
-    within = {each.word for each in grounds.known.holds if each.target.is_within(target)} & _LIFTED_BY_RESUME
-    if target.kind is not TargetKind.WORKLOAD or Word.DONE not in within or within == {Word.DONE}:
-        return _lifted(order, grounds, _LIFTED_BY_RESUME)
-    lifted = _lifted(order, grounds, _LIFTED_BY_RESUME - {Word.DONE})
-    return replace(lifted, sentence=f"{lifted.sentence}; what is done stays done, `gpubid resume SLOT` runs one again")
+def _lifting(lifted: lifted_holds.Lifted) -> Meaning:
+    return Meaning(lifted.target, lifted.sentence, lifts=lifted.lifts)
 
 
 def _absent(order: Order, grounds: Grounds) -> Meaning:
@@ -389,8 +282,9 @@ def _demanded(order: Order, grounds: Grounds) -> Meaning:
 
 
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
-    "resume": _resumed,
-    "unlock": _unlocked,
+    "resume": lambda order, grounds: _lifting(lifted_holds.by_resume(order, grounds)),
+    "lift": lambda order, grounds: _lifting(lifted_holds.of_kill(order, grounds)),
+    "unlock": lambda order, grounds: _lifting(lifted_holds.by_unlock(order, grounds)),
     "progress": _progressed,
     "reset": _reset,
     "retry": _retried,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning
+from agent.act.orders.operator_orders import Meaning
 from agent.act.orders.order_error import OrderError
+from agent.act.orders.order_grounds import Grounds
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.record import hold

@@ -119,8 +119,8 @@ def _has_nothing(config: "Config") -> bool:
 async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
     """Return the effect of the order as the ledger shows it, or end with the reason why it matches nothing."""
     from agent.act.orders import order_preview
-    from agent.act.orders.operator_orders import Grounds
     from agent.act.orders.order_error import OrderError
+    from agent.act.orders.order_grounds import Grounds
 
     now = await questions.present(reader)
     markets = tuple(market.name for market in config.markets)

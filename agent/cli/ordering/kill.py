@@ -89,7 +89,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
         return
     if target is not None and target != str(EVERYTHING):
         _refuse_missing(config, target, lift=lift)
-        order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
+        order = Order("lift" if lift else "pause" if keep_disks else "kill", target)
         order_sending.give([order], config, as_json=as_json, yes=yes or lift)
         return
     read = last_good.read(config)

@@ -53,7 +53,7 @@ def resume(
 ) -> None:
     """End a pause, a drain, a hold or a `done`. Without a target, end an earlier `kill`.
 
-    While something else holds a workload, its slots that are done stay done.
+    What is done stays done while something else holds it; the tasks of an array run again one by one.
     """
     if target is None or target == str(EVERYTHING):
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)

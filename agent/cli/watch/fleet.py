@@ -139,7 +139,7 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     rows = (*shown["arrays"], *shown["demands"], *shown["run_times"], *shown["services"])
     yield from (f"{row['workload']}: {row['sentence']}" for row in rows if row["sentence"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
-    from agent.act.orders import operator_orders
+    from agent.act.orders import order_grounds
 
     arrays = {row["workload"] for row in shown["arrays"]}
     known = {row["what"] for row in shown["holds_and_cooldowns"]}
@@ -147,7 +147,7 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
         kind, _, target = row["what"].partition(":")
         # What waited for a person, and was called done by him, waits no more.
         is_settled = kind == "held" and f"done:{target}" in known
-        if kind not in operator_orders.MARKS and not is_settled and not _is_done_task(row["what"], arrays):
+        if kind not in order_grounds.MARKS and not is_settled and not _is_done_task(row["what"], arrays):
             yield kept_back(row, shown["now"])
 
 

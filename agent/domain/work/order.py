@@ -9,6 +9,7 @@ VERBS = (
     "drain",
     "pause",
     "resume",
+    "lift",
     "release",
     "adopt",
     "lock",
@@ -30,7 +31,8 @@ class Order:
     verb: str
     """One of `VERBS`."""
     target: str
-    """Its target. `fleet:all` is everything: a kill of it stops all spending, and a resume ends that."""
+    """Its target. `fleet:all` is everything: a kill of it stops all spending, and a resume ends that. `lift` ends the
+    kill of any other target, and nothing else."""
     span: timedelta | None = None
     """How long it is in force; None: until it is lifted."""
     into: str = ""

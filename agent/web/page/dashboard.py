@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from agent.act.orders import operator_orders
+from agent.act.orders import order_grounds
 from agent.cycle import Pass
 from agent.decide import explain
 from agent.decide.operators import hold_words
@@ -155,7 +155,7 @@ def _plan(seen: Pass | None, many: Collection[str]) -> dict[str, Any]:
 
 
 def _holding_back(known: Recollection, now: datetime) -> Iterator[ExpiringRecord]:
-    return (record for record in known.expiring if operator_orders.holds_back(record) and not record.is_over(now))
+    return (record for record in known.expiring if order_grounds.holds_back(record) and not record.is_over(now))
 
 
 def _held_back(records: Sequence[ExpiringRecord]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from aiohttp import web
 
-from agent.act.orders import operator_orders, order_meanings, order_preview
-from agent.act.orders.operator_orders import Grounds
+from agent.act.orders import order_grounds, order_meanings, order_preview
 from agent.act.orders.order_error import OrderError
+from agent.act.orders.order_grounds import Grounds
 from agent.domain.record.hold import Word
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
@@ -104,7 +104,7 @@ class OrderPages:
 
     def _grounds(self) -> Grounds:
         app, now = self._app, self._app.clock.now()
-        return operator_orders.Grounds(app.rules.workloads, tuple(app.markets), app.ledger.recollection(now), now)
+        return order_grounds.Grounds(app.rules.workloads, tuple(app.markets), app.ledger.recollection(now), now)
 
 
 def _order_of(asked: Mapping[str, str]) -> Order | None:
