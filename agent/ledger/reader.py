@@ -98,6 +98,11 @@ class Reader:
         """Return the number of the last event; 0 without one."""
         return int(await self._tables.run(lambda link: link.scalar(event_rows.LAST)) or 0)
 
+    async def notified(self) -> int | None:
+        """Return the last event whose notifications were sent; None in tables of a gpubid that kept it elsewhere."""
+        text = (await self.meta()).get(single_facts.NOTIFIED)
+        return None if text is None else single_facts.notified_of(text)
+
     async def count_events(self, kind: str, workload: str, since: dt.datetime, until: dt.datetime) -> int:
         """Return the number of a workload's events of a kind, both ends included."""
         query = event_rows.count(kind, workload, since, until)

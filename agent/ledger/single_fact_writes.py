@@ -80,6 +80,10 @@ class SingleFactWrites:
         value = f"{starts.count}{single_facts.ALERTED * starts.is_alerted}"
         self._write(_META_STORED, {"key": single_facts.SHORT_STARTS, "value": value})
 
+    def keep_notified(self, event_id: int) -> None:
+        """Store the last event whose notifications were sent."""
+        self._write(_META_STORED, {"key": single_facts.NOTIFIED, "value": single_facts.notified_text(event_id)})
+
     def keep_volume(self, volume: metered_volume.MeteredVolume) -> None:
         """Store up to when a network volume is metered, and who pays for it."""
         self._news.volumes[volume.name] = volume

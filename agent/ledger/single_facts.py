@@ -16,3 +16,16 @@ REHEARSED_UNTIL = "rehearsed_until"
 HAND_DEMAND = "hand_demand:"
 """The prefix of a key that ends with a workload's name: the slots that a person wants, and until when."""
 SHORT_STARTS, ALERTED = "short_starts", "!"
+NOTIFIED = "notified"
+"""The key of the last event whose notifications were sent. A daemon that takes over continues after it."""
+_EVENT = "event "
+
+
+def notified_text(event_id: int) -> str:
+    """Return the value of `NOTIFIED` for an event; 0 stands before the first."""
+    return f"{_EVENT}{event_id}"
+
+
+def notified_of(text: str) -> int:
+    """Return the event of a value of `NOTIFIED`."""
+    return int(text.removeprefix(_EVENT))

@@ -24,7 +24,7 @@ from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
-from agent.ledger.single_facts import LOST_RUNS, WAS_LOST
+from agent.ledger.single_facts import LOST_RUNS, NOTIFIED, WAS_LOST, notified_text
 from agent.ledger.storage_port import Storage, WriteRight
 from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import Transaction
@@ -291,7 +291,8 @@ class Ledger:
         facts = await self._tables.run(fill_memory.meta, within_seconds=READ_SECONDS, reads=True)
         moved_marks.refuse(facts, self._place.shown)
         if _FLEET_ID not in facts:
-            facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id()}
+            # Every event of new tables is news, also those from before notifications begin.
+            facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id(), NOTIFIED: notified_text(0)}
             if beside_id is not None:
                 facts |= {WAS_LOST: "1", LOST_RUNS: "1"}
             new = [{"key": key, "value": value} for key, value in facts.items()]

@@ -1,8 +1,8 @@
 """The dispatcher: reads new events from the ledger, delivers what rules ask for, tries again, and remembers its place.
 
 1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself.
-2. A small file beside the ledger has the last event that was sent. After a restart no event is left out, and a message
-   that may be sent twice has the same key.
+2. The ledger has the last event that was sent. After a restart, on this machine or another, no event is left out, and a
+   message that may be sent twice has the same key.
 3. A message is tried again with growing pauses for a day, then it is given up with a log line.
 """
 
@@ -16,12 +16,12 @@ import structlog
 
 from agent.clock import Clock
 from agent.config.notify_settings import Notify
-from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.notify import digest, quiet_hours
 from agent.notify.channels import Channel, UndeliveredError
 from agent.notify.incidents import Incidents, Message
+from agent.notify.notified_place import NotifiedPlace
 from agent.systemd import CredentialError
 
 log = structlog.get_logger("gpubid.notify")
@@ -30,7 +30,6 @@ LATER_SECONDS = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0)
 GIVEN_UP_AFTER = dt.timedelta(days=1)
 MOST_WAITING = 1_000
 READ_AT_ONCE = 500
-LAST_SENT = ".told"
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class Dispatcher:
         self._waiting: deque[_Parcel] = deque()
         self._digest_day: dt.date | None = None
         self._read_to: int | None = None
-        self._kept: int | None = None
+        self._place = NotifiedPlace(ledger)
         self._wake = asyncio.Event()
 
     def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
@@ -116,15 +115,14 @@ class Dispatcher:
         await asyncio.gather(*(self._deliver_due(name) for name in self._channels))
         if self._read_to is not None:
             try:
-                self._keep_place()
+                await self._place.keep(self._last_sent(self._read_to))
             except LedgerError as error:
                 log.warning("notify.unkept", code=error.code.value, reason=error.sentence)
 
     async def _begin(self) -> int:
-        """Return the event to begin after: a dispatcher that is new to a ledger does not send its whole past."""
+        """Return the event to read after."""
         if self._read_to is None:
-            kept = sidecar.read_number(self._ledger.path, LAST_SENT)
-            self._read_to = kept if kept is not None else await (await self._ledger.reader()).last_event_id()
+            self._read_to = await self._place.begin()
         return self._read_to
 
     async def _collect(self) -> None:
@@ -138,13 +136,10 @@ class Dispatcher:
             self.wake()
         await self._digest(now)
 
-    def _keep_place(self) -> None:
-        """Store the last event before any waiting message: waiting messages are read again after a restart."""
+    def _last_sent(self, read_to: int) -> int:
+        """Return the last event before any waiting message: waiting messages are read again after a restart."""
         waiting = [each.message.events[0].event_id or 0 for each in self._waiting if each.message.events]
-        last_sent = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
-        if last_sent != self._kept:
-            sidecar.write_number(self._ledger.path, LAST_SENT, last_sent)
-            self._kept = last_sent
+        return min([read_to, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
 
     async def _digest(self, now: dt.datetime) -> None:
         at, today = self._notify.digest_at, now.date()

@@ -1,4 +1,4 @@
-"""The small files beside a ledger: its fleet id, the time of its newest backup, and numbers of other parts.
+"""The small files beside a ledger: its fleet id, the time of its newest backup, and a number of an earlier gpubid.
 
 The fleet id outlives the ledger, so that instances of a lost ledger are still known as ours.
 """
@@ -92,15 +92,6 @@ def write_fleet_id(path: Path, fleet_id: str) -> None:
         LedgerError: UNWRITABLE.
     """
     write_whole(sibling(path, ".fleet"), fleet_id + "\n")
-
-
-def write_number(path: Path, suffix: str, number: int) -> None:
-    """Store a number in a small file beside a ledger.
-
-    Raises:
-        LedgerError: UNWRITABLE.
-    """
-    write_whole(sibling(path, suffix), f"{number}\n")
 
 
 def read_number(path: Path, suffix: str) -> int | None:
