@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.act.orders.ending_by_label import EndingByLabel
 from agent.domain.market.instance import Instance, InstanceState
 from agent.markets import market_errors
 from agent.markets.dstack import market as dstack
@@ -312,6 +313,25 @@ async def test_without_a_fleet_as_for_a_kill_by_label_all_machines_are_watched()
         await bare.release(run_id)
         assert list(await bare.instances()) == []
         await bare.close()
+
+
+@pytest.mark.parametrize("share", [0, 1], ids=["taken back", "given up"])
+async def test_a_kill_by_label_waits_for_no_end_that_nobody_can_prove(share: int) -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.control("POST", "/give_up", {"market": "dstack", "share": share})
+        ending = EndingByLabel({"dstack": bench.market}, "0123456789ab", keep_disks=True)
+        for _ in range(40):
+            seen = await ending.round()
+            if ending.is_done or ending.is_for_a_person:
+                break
+            assert all("pause" not in said for tried in seen.tried.values() for said in tried)
+            await bench.simulated.advance(30.0)
+        assert (ending.is_done, ending.is_for_a_person) == (not share, bool(share))
+        told = [said for tried in seen.tried.values() for said in tried]
+        assert any("nobody watched the end of run" in said for said in told) is bool(share)
+        assert (await bench.simulated.truth())["billing_now"] == [run_id] * share
 
 
 async def test_a_lost_machine_is_offline_and_bills_until_it_is_gone() -> None:

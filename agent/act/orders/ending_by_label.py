@@ -5,6 +5,7 @@ Invariants:
 2. A release that fails becomes a pause, and both are tried again in the next round. Where nothing can be paused, each
    pause is a release: only that ends the cost (rule 20).
 3. All is ended when every market gave two complete listings in a row without anything of ours.
+4. An instance that its market calls over without a proof may still cost something. No call ends that, so nobody waits.
 """
 
 from collections import Counter
@@ -66,11 +67,17 @@ class EndingByLabel:
         self._fleet_id = fleet_id
         self._keep_disks = keep_disks
         self._clean = dict.fromkeys(markets, 0)
+        self._unproven = 0
 
     @property
     def is_done(self) -> bool:
         """Whether no market has an instance of ours left to end."""
         return all(count >= CLEAN_LISTINGS for count in self._clean.values())
+
+    @property
+    def is_for_a_person(self) -> bool:
+        """Whether two rounds in a row left only instances that their market calls over without a proof."""
+        return self._unproven >= CLEAN_LISTINGS
 
     async def round(self) -> Round:
         """List every market once and try to end our instances there."""
@@ -83,6 +90,8 @@ class EndingByLabel:
                 self._clean[name] = 0
                 continue
             await self._end(name, market, listed, seen)
+        is_all_over = bool(seen.rows) and all(row.is_called_over for row in seen.rows.values())
+        self._unproven = self._unproven + 1 if is_all_over and not seen.trouble else 0
         return seen
 
     async def _end(self, name: str, market: port.Market, listed: Sequence[Instance], seen: Round) -> None:

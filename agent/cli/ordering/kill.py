@@ -122,9 +122,9 @@ def _kill_by_label(file: Path, named: named_markets.Named, *, keep_disks: bool, 
 
 def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool, as_json: bool) -> None:
     end, unlisted = "nothing is rented until `gpubid kill --lift`", said.get("unlisted", ())
-    if wait and not said["in_doubt"] and not unlisted:
-        end = f"{'no GPU bills' if progress.keep_disks else 'nothing bills'} any more; {end}"
     left = progress.left(said)
+    if wait and not said["in_doubt"] and not unlisted and not left:
+        end = f"{'no GPU bills' if progress.keep_disks else 'nothing bills'} any more; {end}"
     if left and not as_json:
         session.say(f"{len(left)} lease(s) still bill: {TO_DAEMON if said['is_daemons'] else TO_NOBODY}")
     if unlisted and not as_json:

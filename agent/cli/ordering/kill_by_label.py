@@ -41,6 +41,10 @@ UNUSABLE = frozenset(
 )
 """Errors of a ledger that must not prevent a kill."""
 ROUND_SECONDS = 5.0
+FOR_A_PERSON = (
+    "no call ends what is left: its market calls it over, and nobody can prove that. Look at the console of its cloud, "
+    "and end the machine there; once the ledger can be used again, say `gpubid release LEASE --gone`"
+)
 UNWRITTEN = (
     "none of this is recorded: give `gpubid kill` to the daemon's ledger before the daemon starts again, or it rents"
 )
@@ -188,6 +192,9 @@ async def _rounds(ending: "EndingByLabel", progress: kill_progress.Progress, *, 
         shown = _shown(seen)
         progress.show(shown)
         if ending.is_done or not wait:
+            return shown
+        if ending.is_for_a_person:
+            progress.say(FOR_A_PERSON)
             return shown
         await asyncio.sleep(ROUND_SECONDS if seen.rows or seen.trouble else 1.0)
 
