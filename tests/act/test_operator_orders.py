@@ -16,7 +16,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
@@ -320,3 +320,34 @@ async def test_a_lease_that_is_adopted_into_another_slot_has_no_run_there(desk: 
     own = await read(desk, Order("adopt", "vast-2"), leases=(stranded,), workloads=works)
     other = await read(desk, Order("adopt", "vast-2", into="train/2"), leases=(), workloads=works)
     assert [meant.adopted.guard_run if meant.adopted else 0 for meant in (own, other)] == [4, None]
+
+
+ORPHAN = msgspec.structs.replace(STRANDED, slot=RUNS.slot)
+"""Carries the label of a slot that runs elsewhere."""
+ARRIVES = builders.lease(3, slot=RUNS.slot)
+
+
+@pytest.mark.parametrize(("one", "others"), [(ORPHAN, (RUNS,)), (ARRIVES, (RUNS,)), (RUNS, (ARRIVES,))])
+async def test_the_kill_of_one_lease_of_several_ends_no_other(
+    desk: Desk, one: Lease, others: tuple[Lease, ...]
+) -> None:
+    meant = await read(desk, Order("kill", one.lease_id), leases=(one, *others))
+    assert [ending.lease for ending in meant.decisions] == [one]
+    assert meant.adds == ()
+    assert f"train/0 goes on with {others[0].lease_id}" in meant.sentence
+
+
+async def test_one_lease_of_several_is_not_called_done(desk: Desk) -> None:
+    assert await refused(desk, Order("done", "vast-2"), leases=(RUNS, ORPHAN)) == "one_of_several"
+
+
+@pytest.mark.parametrize(
+    "given", [(Word.DONE, "slot:train/1"), (Word.KILL, "workload:train"), (Word.KILL, "market:vast")]
+)
+async def test_nothing_is_adopted_that_would_be_released_at_once(desk: Desk, given: tuple[Word, str]) -> None:
+    assert await refused(desk, Order("adopt", "vast-2"), rest(*given), leases=(STRANDED,)) == "slot_ends"
+
+
+async def test_what_is_being_released_is_not_adopted(desk: Desk) -> None:
+    leaving = msgspec.structs.replace(STRANDED, state=LeaseState.RELEASING)
+    assert await refused(desk, Order("adopt", "vast-2"), leases=(leaving,)) == "not_held"

@@ -5,7 +5,7 @@ Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID
 and fleet:all for a kill of everything and the end of one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -141,6 +141,9 @@ def _reset(order: Order, grounds: Grounds) -> Meaning:
 def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
     word = Word(order.verb)
     if target.kind is TargetKind.LEASE and word is not Word.PAUSE:
+        others = _others(leases[0], grounds)
+        if others and word in {Word.DONE, Word.KILL}:
+            return _of_one(order, target, leases[0], others)
         target = hold.of_slot(leases[0].slot)
     if word is Word.DONE:
         _refuse_never_done(order, target, grounds)
@@ -157,6 +160,23 @@ def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...],
     # A finished workload waits for nobody.
     lifts = tuple(each for each in grounds.known.holds if _is_settled_by(given, each))
     return Meaning(target, f"{word} {target}{span}", adds=(given,), lifts=lifts, decisions=decisions)
+
+
+def _others(lease: Lease, grounds: Grounds) -> tuple[Lease, ...]:
+    """Return the leases for which a slot goes on if one of its leases ends."""
+    known = (each for each in grounds.known.leases if each.slot == lease.slot and each.lease_id != lease.lease_id)
+    return tuple(each for each in known if each.is_open and each.state is not LeaseState.RELEASING)
+
+
+def _of_one(order: Order, target: Target, lease: Lease, others: Sequence[Lease]) -> Meaning:
+    """Return the end of one lease of several in a slot: a hold of the slot would end the others as well."""
+    names = ", ".join(each.lease_id for each in others)
+    if order.verb == Word.DONE:
+        sentence = f"{lease.slot} has {names} too: `gpubid done {lease.slot}` ends all of them"
+        raise OrderError("one_of_several", f"{sentence}, `gpubid release {lease.lease_id}` this one alone")
+    return Meaning(
+        target, f"release {target}; {lease.slot} goes on with {names}", decisions=_releases((lease,), "kill")
+    )
 
 
 def _refuse_never_done(order: Order, target: Target, grounds: Grounds) -> None:
@@ -182,7 +202,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     if len(strayed) == 1:
         lease = msgspec.structs.replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
         return Meaning(hold.of_slot(lease.slot), f"adopt {lease.lease_id} whatever its label says", adopted=lease)
-    held_leases = [lease for lease in leases if lease.is_held]
+    held_leases = [lease for lease in leases if lease.is_held and lease.state is not LeaseState.RELEASING]
     if len(held_leases) != 1:
         ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
         raise OrderError("not_held", f"{order.target!r} does not name one held lease; held are: {ids}")
@@ -192,6 +212,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
         name = order.into or str(held_leases[0].slot)
         raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(slots)}")
     _refuse_filled(into, grounds)
+    _refuse_ending(into, held_leases[0], grounds)
     vouched = grounds.now if held_leases[0].is_estranged else held_leases[0].vouched_at
     # In another slot its guard still writes to the folder of the slot in its label.
     run = held_leases[0].guard_run if into == held_leases[0].slot else None
@@ -227,6 +248,17 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
     if before is not None and order.hours < before.hours:
         sentence += f", and {before.hours:g} h were reported before"
     return Meaning(hold.of_workload(work.name), sentence, progress=ProgressReported(after, before))
+
+
+def _refuse_ending(place: Slot, lease: Lease, grounds: Grounds) -> None:
+    """Refuse a slot whose leases end: an adopted one would be released at once, with its disk."""
+    holds = hold.in_force(grounds.known.holds, grounds.now)
+    there = operator_holds.of_lease(msgspec.structs.replace(lease, slot=place))
+    done = operator_holds.find(holds, (Word.DONE,), operator_holds.of_slot(place))
+    ending = done or operator_holds.find(holds, (Word.KILL,), there)
+    if ending is not None:
+        why = f"{lease.lease_id} would be released at once, since {ending.sentence}"
+        raise OrderError("slot_ends", f"{why}; end that first, or give another slot with --into")
 
 
 def _refuse_filled(place: Slot, grounds: Grounds) -> None:

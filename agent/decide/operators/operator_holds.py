@@ -120,13 +120,15 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     if not any(word in _ENDING for word, _ in holds):
         return
     for lease in fleet.leases:
-        if not lease.is_open or lease.state is LeaseState.RELEASING or lease.is_held:
+        if not lease.is_open or lease.state is LeaseState.RELEASING:
             continue
-        done = find(holds, (Word.DONE,), of_slot(lease.slot)) or find(holds, (Word.KILL,), of_lease(lease))
-        if done is not None:
-            yield Release(lease, done)
+        # A stranger with a label of the slot is no part of its work. What a person ends or stops includes it.
+        done = find(holds, (Word.DONE,), of_slot(lease.slot)) if not lease.is_held else None
+        ends = done or find(holds, (Word.KILL,), of_lease(lease))
+        if ends is not None:
+            yield Release(lease, ends)
             continue
-        paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(lease))
+        paused = find(holds, (Word.PAUSE,) if lease.is_held else (Word.PAUSE, Word.HELD), of_lease(lease))
         # A lease that is missing from the listing is paused when it is listed again.
         if paused is not None and not lease.is_down and lease.state is not LeaseState.MISSING:
             yield Pause(lease, paused)

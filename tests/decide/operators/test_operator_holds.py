@@ -96,7 +96,6 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
         (HELD, "done:slot:train/0", [Release]),
         (PAUSED, "done:workload:train", [Release]),
         (HELD, "lock:workload:train", []),
-        (builders.lease(is_held=True), "pause:workload:train", []),
         (builders.lease(state=LeaseState.RELEASING), "done:workload:train", []),
         (builders.lease(state=LeaseState.ENDED), "done:workload:train", []),
     ],
@@ -172,3 +171,19 @@ def test_a_held_slot_names_only_commands_that_its_workload_takes(kind: WorkloadK
     reason = operator_holds.why_idle(known, builders.slot(), holds("held:slot:train/0"))
     assert reason is not None
     assert reason.sentence.endswith(way_on)
+
+
+@pytest.mark.parametrize(
+    ("key", "ends"),
+    [
+        *((f"kill:{key}", Release) for key in (*EVERY_KEY, "lease:vast-1")),
+        *((f"pause:{key}", Pause) for key in (*EVERY_KEY, "lease:vast-1")),
+        ("done:slot:train/0", None),
+        ("held:slot:train/0", None),
+    ],
+)
+def test_a_person_s_kill_and_pause_include_a_stranger_until_it_is_done(key: str, ends: type | None) -> None:
+    """Otherwise one refused call is all that a person's order comes to, and its GPU bills on."""
+    stranger = builders.lease(is_held=True)
+    found = list(operator_holds.orders(builders.fleet(leases=(stranger,)), holds(key)))
+    assert [type(each) for each in found] == ([ends] if ends is not None else [])
