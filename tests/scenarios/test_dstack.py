@@ -278,6 +278,24 @@ async def test_what_is_released_before_it_was_seen_whole_counts_while_its_machin
         assert await world.spend() == pytest.approx(server(world).charged_total(), abs=0.02)
 
 
+async def test_a_machine_of_an_earlier_run_is_refused_and_ends(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        order = {"type": "task", "fleets": ["gpubid"], "backends": ["cloudrift"], "instance_types": ["rtx4090-1x"]}
+        server(world).submit({"configuration": order}, "a-person")
+        world.clock.advance(600.0)
+        server(world).idle_seconds = 1800.0
+        server(world).stop("a-person")
+        await world.until(lambda: len(server(world).runs) >= 2, minutes=5)
+        server(world).idle_seconds = 0.0
+        await world.until(lambda: len(server(world).machines) >= 2, minutes=300)
+        (refused,) = await world.events("lease.mismatched")
+        assert "used-before" in refused.reason
+        await world.until(lambda: len(world.running()) == 1, minutes=180)
+        await world.cycle(minutes=30)
+        assert [lease.instance_id for lease in world.leases()] == [run.uuid for run in billing(world)]
+        assert len(billing(world)) == 1
+
+
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)

@@ -1,7 +1,8 @@
 """Every run of the project and every machine, page by page, or nothing.
 
 All are listed, because the server's list of active ones lacks those that it still provisions or ends. A machine's
-record does not name its run, so the event of its creation is requested, once.
+record does not name its run, so the event of its creation is requested, once. The server may place a run on the machine
+of an earlier one that has just ended. Then both runs name the same machine by the cloud's own id of it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from agent.markets import market_errors
-from agent.markets.dstack import client, rows
+from agent.markets.dstack import client, names, rows
 from agent.markets.dstack.endings import TERMINATED
 
 MOST_PAGES = 400
@@ -19,6 +20,10 @@ _Row = TypeVar("_Row", rows.Run, rows.Machine)
 _JOB = "job"
 _INSTANCE = "instance"
 _FIRST_JOB = "-0-0"
+
+
+_Place = tuple[str, str, str]
+"""A cloud, a region, and the cloud's id of a machine."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -36,6 +41,8 @@ class Listing:
         self._client = endpoints
         self._fleet = fleet
         self._run_of: dict[str, str] = {}
+        self._machine_at: dict[_Place, str] = {}
+        """The machines by their places at their clouds, as the runs name those for which they were made."""
 
     async def everything(self) -> Listed:
         """Return all runs and machines, the oldest first.
@@ -43,34 +50,67 @@ class Listing:
         Raises:
             Malformed: a body is no page, a row is listed twice with a difference, or the pages do not end.
         """
-        machines = await self._machines()
+        found = await self._machines()
         runs = await _pages(self._client.runs, rows.runs, _after_run, client.PAGE_RUNS, "runs")
         runs.reverse()
-        await self._learn(machines, [run for run in runs if not run.deleted])
+        mattering = [run for run in runs if not run.deleted]
+        machines = self._of_fleets(found, mattering)
+        await self._learn(machines, mattering)
+        self._learn_places(runs, machines)
         return self._joined(tuple(runs), machines)
 
     async def of_run(self, run: rows.Run) -> Listed:
         """Return one run with its machines."""
-        machines = await self._machines()
+        machines = self._of_fleets(await self._machines(), [run])
         await self._learn(machines, [run])
-        return self._joined((run,), (one for one in machines if self._run_of.get(one.id) == run.name))
+        own = [one for one in machines if self._run_of.get(one.id) == run.name or one.id == self._machine_of(run)]
+        return self._joined((run,), own)
 
     async def _machines(self) -> list[rows.Machine]:
-        """Return the machines of our fleet, the oldest first; of all fleets if none is named, as in a kill by label."""
+        """Return the machines of all fleets, the oldest first."""
         found = await _pages(self._client.machines, rows.machines, _after_machine, client.PAGE_MACHINES, "machines")
-        return [machine for machine in reversed(found) if self._fleet in {"", machine.fleet_name}]
+        return found[::-1]
+
+    def _of_fleets(self, machines: Iterable[rows.Machine], runs: Iterable[rows.Run]) -> list[rows.Machine]:
+        """Return the machines of our fleet, and of an earlier one in which runs of ours may still be.
+
+        If no fleet is named, as in a kill by label, return all.
+        """
+        orders = (run.run_spec.configuration for run in runs if names.is_ours(run))
+        fleets = {self._fleet}.union(*(order.fleet_names for order in orders))
+        return [machine for machine in machines if not self._fleet or machine.fleet_name in fleets]
 
     def _joined(self, runs: tuple[rows.Run, ...], machines: Iterable[rows.Machine]) -> Listed:
-        by_run: dict[str, list[rows.Machine]] = {}
-        known = {run.name for run in runs}
+        listed = {machine.id: machine for machine in machines}
+        by_run: dict[str, list[rows.Machine]] = {run.name: [] for run in runs}
         without = []
-        for machine in machines:
+        for machine in listed.values():
             name = self._run_of.get(machine.id, "")
-            if name in known:
-                by_run.setdefault(name, []).append(machine)
-            else:
+            if name in by_run:
+                by_run[name].append(machine)
+            elif self._fleet in {"", machine.fleet_name}:
                 without.append(machine)
+        for run in runs:
+            machine_id = self._machine_of(run)
+            if machine_id in listed and not by_run[run.name]:
+                # The machine of an earlier run counts for both, until the read-back has refused this one.
+                by_run[run.name].append(listed[machine_id])
         return Listed(runs, by_run, tuple(without))
+
+    def _machine_of(self, run: rows.Run) -> str:
+        """Return the id of the machine at the place that a run names; empty if no run is known to have made it."""
+        place = _place(run)
+        return self._machine_at.get(place, "") if place is not None else ""
+
+    def _learn_places(self, runs: Iterable[rows.Run], machines: Iterable[rows.Machine]) -> None:
+        """Note by the cloud's id where each machine is, from the run for which it was made."""
+        listed = {machine.id for machine in machines}
+        made = {self._run_of[each]: each for each in listed if each in self._run_of}
+        self._machine_at = {place: each for place, each in self._machine_at.items() if each in listed}
+        for run in runs:
+            place = _place(run)
+            if place is not None and run.name in made:
+                self._machine_at[place] = made[run.name]
 
     async def _learn(self, machines: Iterable[rows.Machine], runs: Iterable[rows.Run]) -> None:
         """Request the events of machines whose run is not known yet; a machine without a run is requested again.
@@ -87,6 +127,14 @@ class Listing:
                 jobs = [one.name for one in event.targets if one.type == _JOB and one.name.endswith(_FIRST_JOB)]
                 for machine in (one.id for one in event.targets if one.type == _INSTANCE and jobs):
                     self._run_of.setdefault(machine, jobs[0].removesuffix(_FIRST_JOB))
+
+
+def _place(run: rows.Run) -> _Place | None:
+    """Return where the machine of a run is, by the cloud's id; None if the run has no machine yet."""
+    got = run.latest_job_submission.job_provisioning_data if run.latest_job_submission is not None else None
+    if got is None or not got.instance_id or not got.backend:
+        return None
+    return got.backend, got.region or "", got.instance_id
 
 
 def _after_run(row: rows.Run) -> Mapping[str, str]:

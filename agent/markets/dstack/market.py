@@ -297,8 +297,7 @@ def _submitted(raw: bytes, name: str) -> str:
 
 def _may_matter(run: rows.Run, where: states.Standing) -> bool:
     """Return whether a run is listed: one of ours until it is deleted, another's while it is active."""
-    is_ours = names.label(run.name, run.run_spec.configuration.tags) != run.name
-    return not run.deleted and (is_ours or run.status not in states.FINISHED or where.may_bill)
+    return not run.deleted and (names.is_ours(run) or run.status not in states.FINISHED or where.may_bill)
 
 
 def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:

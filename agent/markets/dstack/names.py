@@ -130,6 +130,11 @@ def label(name: str, tags: Mapping[str, str] | None) -> str:
     return told if is_proven else text.clean(name, labels.MAX_LABEL)
 
 
+def is_ours(run: rows.Run) -> bool:
+    """Return whether name and tag of a run prove a label of a gpubid."""
+    return label(run.name, run.run_spec.configuration.tags) != run.name
+
+
 def is_run_id(run_id: str) -> bool:
     """Return whether a text has the form of a run's id; the server answers another one with an error of its own."""
     return _RUN_ID.fullmatch(run_id) is not None

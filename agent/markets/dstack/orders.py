@@ -2,7 +2,8 @@
 
 Invariants:
 1. Every run is pinned to one cloud, one region, one type of machine with its card, one fleet, and a highest price. The
-   server never tries it again. It does not place it on an old machine, because idle machines are released at once.
+   server never tries it again. It may place it on the machine of a run that ended a few seconds before; the read-back
+   refuses that.
 2. Every run has our label as a tag, and a name that is made of it: both together prove that it is ours.
 3. User and architecture are always given, and a command where the workload has one: without one of them the server asks
    the image's registry at each plan and order.

@@ -6,7 +6,7 @@ Invariants:
 2. A body may hold a workload's environment, and the server's own user may hold keys: no error quotes one.
 """
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -63,6 +63,8 @@ class Provisioned(msgspec.Struct):
     price: float | None = None
     instance_type: InstanceType | None = None
     hostname: str | None = None
+    instance_id: str | None = None
+    """The cloud's own id of it. The server's record of the machine lacks it."""
 
 
 class Probe(msgspec.Struct):
@@ -133,6 +135,13 @@ class Configuration(msgspec.Struct):
     spot_policy: str | None = None
     tags: dict[str, str] | None = None
     resources: Asked | None = None
+    fleets: list[Any] | None = None
+
+    @property
+    def fleet_names(self) -> frozenset[str]:
+        """The fleets in which the run may start."""
+        names = (each.get("name") if isinstance(each, dict) else each for each in self.fleets or ())
+        return frozenset(name for name in names if isinstance(name, str))
 
 
 class RunSpec(msgspec.Struct):

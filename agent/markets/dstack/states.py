@@ -36,6 +36,10 @@ _ACTIVE = frozenset({"provisioning", "running"})
 UNPROVEN = (
     "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud"
 )
+UNLISTED = (
+    "dstack shows no machine of run {name}, and nobody watched the end of the one it had: look at the console of its "
+    "cloud"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +91,14 @@ def _ended(
         state = InstanceState.FAILED if is_finished else InstanceState.PENDING
         return Standing(state, is_over=is_finished, message=said)
     is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
-    is_unproven = is_finished and bool(machines) and all(_is_unproven(machine, endings) for machine in machines)
+    # Also without any machine: it was deleted with its fleet, say, or nothing names its run any more.
+    is_unproven = is_finished and all(_is_unproven(machine, endings) for machine in machines)
     is_known = why in _LOST | _EXITED | _NEVER_RAN
     return Standing(
         _state(why, is_over=is_gone or is_unproven),
         may_bill=not is_gone,
         is_over=is_gone,
-        message=UNPROVEN.format(name=run.name) if is_unproven else said,
+        message=(UNPROVEN if machines else UNLISTED).format(name=run.name) if is_unproven else said,
         stopped_from_outside="" if is_known else f"run {run.name} has the reason {said or 'none'}",
         is_image_refused=why == _IMAGE,
         is_unproven=is_unproven,

@@ -61,6 +61,7 @@ class World:
         self.machines: dict[int, Machine] = {}
         self.hosts = self.machines
         self.till = Till(0.0)
+        self.idle_seconds = 0.0  # of a machine after its run: on the real server about 7 s, in which it may be reused
         self.gives_up = climate.table(Dstack).gives_up
         self.containers: Containers[Run] = Containers(
             self._timeline,
@@ -208,8 +209,10 @@ class World:
 
     # --- the life of a run -------------------------------------------------------------------------------------------
     def _provision(self, run: Run) -> None:
-        kind = self._chosen(run.configuration)
-        if kind is None:
+        if (idle := self._idle(run.configuration)) is not None:
+            self._reuse(run, idle)
+            return
+        if (kind := self._chosen(run.configuration)) is None:
             self._end(run, "failed_to_start_due_to_no_capacity", "No offers matching the run requirements")
             return
         number = len(self.machines)
@@ -233,6 +236,14 @@ class World:
         self._after(run, assumed_figures.BOOT_SECONDS, self._boot)
         if kind.is_spot and self.climate.demand.arrivals > 0:
             self._timeline.put(self.now + self._stay(), lambda: self.interrupt(machine.machine_id))
+
+    def _reuse(self, run: Run, machine: Machine) -> None:
+        """Place a run on the machine of one that has ended, which pays for it from now on."""
+        self._close(self._on(machine.machine_id))
+        machine.status, run.machine, run.holds_gpu = "busy", machine, True
+        self._step(run, "provisioning", "provisioning")
+        self._reckon(run)
+        self._after(run, assumed_figures.SUBMIT_SECONDS, self._boot)
 
     def _boot(self, run: Run) -> None:
         if run.machine is not None and run.machine.ended is None:
@@ -268,10 +279,18 @@ class World:
     def _stop_container(self, run: Run) -> None:
         self.containers.halt(run)
         machine = run.machine
-        if machine is not None:
+        if machine is not None and machine.status == "busy" and self.idle_seconds:
+            machine.status = "idle"
+            self._timeline.put(self.now + self.idle_seconds, lambda: self._end_idle(run, machine))
+        elif machine is not None:
             machine.status = "terminating"
             self._let_go(run, machine)
         self._after(run, assumed_figures.FAILED_SECONDS, self._finish)
+
+    def _end_idle(self, run: Run, machine: Machine) -> None:
+        if machine.status == "idle":
+            machine.status = "terminating"
+            self._let_go(run, machine)
 
     def _finish(self, run: Run) -> None:
         last = _LAST.get(run.reason or "", "failed")
@@ -315,30 +334,16 @@ class World:
     # --- inside -----------------------------------------------------------------------------------------------------
     def offered(self, order: Mapping[str, Any]) -> list[Kind]:
         """Return the types that fit an order, the cheapest first."""
-        gpu = (order.get("resources") or {}).get("gpu") or {}
-        count, memory = gpu.get("count") or {}, gpu.get("memory") or {}
-        most = order.get("max_price") or math.inf
-        found = [
-            kind
-            for kind in self.kinds
-            if kind.backend in self.backends
-            and kind.backend in (order.get("backends") or self.backends)
-            and kind.region in (order.get("regions") or [kind.region])
-            and kind.name in (order.get("instance_types") or [kind.name])
-            and (count.get("min") or 0) <= kind.count <= (count.get("max") or kind.count)
-            and kind.memory_gb >= (memory.get("min") or 0)
-            and kind.gpu.lower() in [str(name).lower() for name in gpu.get("name") or [kind.gpu]]
-            and kind.cents / 100 <= most
-            and order.get("spot_policy", "on-demand") in ("auto", "spot" if kind.is_spot else "on-demand")
-        ]
         fleet = self.fleets.get(_fleet_of(order))
-        # A fleet has only machines on demand unless its file says otherwise. An order cannot change that.
-        policy = fleet["configuration"].get("spot_policy") or "on-demand" if fleet is not None else ""
-        of_fleet = [kind for kind in found if policy in {"auto", "spot" if kind.is_spot else "on-demand"}]
-        return sorted(of_fleet, key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))
+        return machine_kinds.fitting(self.kinds, order, self.backends, fleet)
 
     def _chosen(self, order: Mapping[str, Any]) -> Kind | None:
         return next((kind for kind in self.offered(order) if self.free(kind)), None)
+
+    def _idle(self, order: Mapping[str, Any]) -> Machine | None:
+        fits, fleet = self.offered(order), _fleet_of(order)
+        idle = (one for one in self.machines.values() if one.status == "idle" and one.fleet == fleet)
+        return next((machine for machine in idle if machine.kind in fits), None)
 
     def _stay(self) -> float:
         """Return how long a cloud leaves a spot machine to its renter, seconds."""
@@ -373,7 +378,7 @@ class World:
             self.set_host_offline(machine_id, self.now + strike.seconds)
 
     def _on(self, machine_id: int) -> Run:
-        for run in self.runs.values():
+        for run in reversed(self.runs.values()):
             if run.machine is not None and run.machine.machine_id == machine_id:
                 return run
         raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
