@@ -1,5 +1,6 @@
 """`gpubid kill` without a usable ledger or configuration: by label, twice seen, or nothing at all."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import programs
+from agent.ledger.file.ledger_lock import LedgerLock
+from tests.support import launch, programs
 from tests.support.programs import LIVE, Market, gpubid, until
 
 YEAR = 31_536_000
@@ -37,7 +39,38 @@ async def test_a_damaged_ledger_is_no_reason_to_go_on_paying(tmp_path: Path, lef
     assert "is damaged or no ledger" in ran.err
     assert "are ended" in ran.err
     assert "none of this is recorded" in ran.err
+    assert "nothing bills any more; this kill is not recorded: a daemon that starts rents again" in ran.out
+    assert "kill --lift" not in ran.out
     assert await left.billing() == []
+
+
+async def test_a_ledger_that_is_in_use_is_waited_for_and_records_the_kill(tmp_path: Path, left: Market) -> None:
+    starting = LedgerLock(tmp_path / "ledger.sqlite")
+    kill = await launch.start("agent", "kill", folder=tmp_path, environment=programs.environment(tmp_path))
+    try:
+        assert kill.stderr is not None
+        assert b"asking it again" in await asyncio.wait_for(kill.stderr.readline(), programs.PATIENCE_SECONDS)
+        assert await left.billing(), "nothing is ended by label beside that process"
+    finally:
+        starting.release()
+        out, err = await asyncio.wait_for(kill.communicate(), programs.PATIENCE_SECONDS)
+    assert kill.returncode == 0, (out, err)
+    assert b"nothing is rented until `gpubid kill --lift`" in out
+    assert await left.billing() == []
+
+
+async def test_a_ledger_that_stays_in_use_refuses_the_kill_and_names_the_way_by_label(
+    tmp_path: Path, left: Market
+) -> None:
+    stuck = LedgerLock(tmp_path / "ledger.sqlite")
+    try:
+        ran = await gpubid(tmp_path, "kill")
+    finally:
+        stuck.release()
+    assert ran.code == 1, ran
+    assert "nothing was ended; `gpubid kill --by-label` ends instances without that daemon" in ran.err
+    assert ran.out == ""
+    assert await left.billing()
 
 
 @pytest.mark.parametrize("revision", ["9999", "0016"], ids=["a later release's", "of before the first"])

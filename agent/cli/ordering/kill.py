@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 LOOKS = 2
 """Listings after a kill without a daemon. An instance that the ledger lacks is believed only at the second listing."""
+LOCKED_LOOKS = 20
+"""How often a kill asks again for the daemon of a ledger that is in use. A daemon that starts listens soon after."""
+LOCKED_SECONDS = 1.0
+"""Time between two of these questions."""
 Answer = dict[str, Any]
 TO_DAEMON = "the daemon keeps trying to end them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
 TO_NOBODY = "no daemon runs, so nobody tries again: give `gpubid kill` again, or start `gpubid run`"
+RECORDED = "nothing is rented until `gpubid kill --lift`"
+UNRECORDED = "this kill is not recorded: a daemon that starts rents again, until you give it `gpubid kill`"
+INTERNAL = ("is_daemons", "is_recorded")
+"""Keys of an answer that are not printed."""
 FleetOption = Annotated[
     str, typer.Option(metavar="ID", help="Without a usable ledger: end the instances of this fleet id.")
 ]
@@ -121,7 +129,7 @@ def _kill_by_label(file: Path, named: named_markets.Named, *, keep_disks: bool, 
 
 
 def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool, as_json: bool) -> None:
-    end, unlisted = "nothing is rented until `gpubid kill --lift`", said.get("unlisted", ())
+    end, unlisted = RECORDED if said["is_recorded"] else UNRECORDED, said.get("unlisted", ())
     left = progress.left(said)
     if wait and not said["in_doubt"] and not unlisted and not left:
         end = f"{'no GPU bills' if progress.keep_disks else 'nothing bills'} any more; {end}"
@@ -129,7 +137,7 @@ def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool,
         session.say(f"{len(left)} lease(s) still bill: {TO_DAEMON if said['is_daemons'] else TO_NOBODY}")
     if unlisted and not as_json:
         session.say(f"not listed, so instances there may still bill: {', '.join(unlisted)}; {TO_NOBODY}")
-    shown = {key: said[key] for key in said if key != "is_daemons"}
+    shown = {key: said[key] for key in said if key not in INTERNAL}
     _print(shown, end, as_json=as_json, is_over=not left and not unlisted)
 
 
@@ -174,9 +182,31 @@ def _killed(
     *,
     wait: bool,
 ) -> Answer:
-    """Give the order to the daemon, or carry it out here. Return the result."""
-    place = read.place if isinstance(read, last_good.Broken) else read[0]
+    """Give the order to the daemon, or carry it out here. Return the result.
+
+    While another process has the ledger's file, its socket is asked again: a daemon that starts does not listen yet.
+    """
+    from agent.ledger.ledger_errors import LedgerError
+
     session.log_quietly()
+    for left in range(LOCKED_LOOKS, -1, -1):
+        said = _by_daemon(read, progress, wait=wait)
+        if said is not None:
+            return said
+        if isinstance(read, last_good.Broken):
+            return kill_by_label.without_configuration(read, named, progress, wait=wait)
+        try:
+            return _here(*read, named, progress, wait=wait)
+        except LedgerError as error:
+            _wait_for_lock(error, progress, is_over=not left or read[0].ledger_server is not None)
+    raise AssertionError("the last look returns or ends")
+
+
+def _by_daemon(
+    read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", progress: kill_progress.Progress, *, wait: bool
+) -> Answer | None:
+    """Return the result of the daemon's kill, or None if no daemon listens."""
+    place = read.place if isinstance(read, last_good.Broken) else read[0]
     try:
         with session.waiting("giving the order"):
             answer = asyncio.run(order_sending.answer_of_daemon(_kill(progress), place))
@@ -185,15 +215,25 @@ def _killed(
             exits.FAILED,
             ["interrupted while waiting for the daemon's answer: check with `gpubid fleet`, or kill again"],
         )
-    if answer is not None:
-        if isinstance(read, last_good.Broken):
-            read.answer_or_end(answer)
-        progress.say_done(answer["done"])
-        shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
-        return {**_shown(answer), **shown, "is_daemons": True}
+    if answer is None:
+        return None
     if isinstance(read, last_good.Broken):
-        return kill_by_label.without_configuration(read, named, progress, wait=wait)
-    return _here(*read, named, progress, wait=wait)
+        read.answer_or_end(answer)
+    progress.say_done(answer["done"])
+    shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
+    return {**_shown(answer), **shown, "is_daemons": True, "is_recorded": True}
+
+
+def _wait_for_lock(error: "LedgerError", progress: kill_progress.Progress, *, is_over: bool) -> None:
+    """Wait a moment for the process that has the ledger; end if `is_over`, since its daemon would rent again."""
+    if is_over:
+        hint = "nothing was ended; `gpubid kill --by-label` ends instances without that daemon"
+        exits.stop(exits.FAILED, [f"{error.sentence}; {hint}"])
+    progress.warn_once("the ledger is in use by a process that does not listen yet: asking it again")
+    try:
+        asyncio.run(asyncio.sleep(LOCKED_SECONDS))
+    except KeyboardInterrupt:
+        exits.stop(exits.FAILED, ["interrupted before the kill was given: give it again"])
 
 
 def _here(
@@ -204,6 +244,11 @@ def _here(
     *,
     wait: bool,
 ) -> Answer:
+    """Carry the kill out in this process.
+
+    Raises:
+        LedgerError: LOCKED, another process has the ledger. Nothing was done.
+    """
     from agent.ledger.ledger_errors import Code, LedgerError
     from agent.systemd import CredentialError
 
@@ -214,10 +259,8 @@ def _here(
             return kill_by_label.without_ledger(config, named, progress, _locked_away(config), wait=wait)
         return kill_progress.interruptible(_order(config, tuned, progress, wait=wait), TO_NOBODY, progress)
     except LedgerError as error:
-        if config.ledger_server is not None and error.code is Code.LOCKED:
-            # The leader does not know of an end by label, and would rent again.
-            hint = "nothing was ended; `gpubid kill --by-label` ends instances without that daemon"
-            exits.refused(LedgerError(error.code, f"{error.sentence}; {hint}"))
+        if error.code is Code.LOCKED:
+            raise
         if error.code in kill_by_label.UNUSABLE:
             return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
         exits.refused(error)
@@ -267,7 +310,7 @@ async def _order(
             _, done = await app.say(_kill(progress), order_sending.who())
             # A cycle under a kill pays for nothing. It also stops instances that the ledger does not know.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
-            return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
+            return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False, "is_recorded": True}
         finally:
             await app.close()
 

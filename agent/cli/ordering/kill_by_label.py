@@ -27,7 +27,6 @@ UNUSABLE = frozenset(
         Code.UNRELEASED_SCHEMA,
         Code.UNREADABLE,
         Code.UNWRITABLE,
-        Code.LOCKED,
         Code.FLEET_MISMATCH,
         Code.CONFLICT,
         Code.BAD_TRANSITION,
@@ -39,7 +38,7 @@ UNUSABLE = frozenset(
         Code.DEPOSED,
     }
 )
-"""Errors of a ledger that must not prevent a kill."""
+"""Errors of a ledger that must not prevent a kill. LOCKED is none: a daemon that has the ledger would rent again."""
 ROUND_SECONDS = 5.0
 FOR_A_PERSON = (
     "no call ends what is left: its market calls it over, and nobody can prove that. Look at the console of its cloud, "
@@ -178,7 +177,7 @@ async def _end(
         shown = await _rounds(ending, progress, wait=wait)
     progress.warn(UNWRITTEN)
     unlisted = sorted({*reach.unlisted, *shown.pop("unlisted")})
-    return {"done": [], "in_doubt": [], **shown, "unlisted": unlisted, "is_daemons": False}
+    return {"done": [], "in_doubt": [], **shown, "unlisted": unlisted, "is_daemons": False, "is_recorded": False}
 
 
 async def _rounds(ending: "EndingByLabel", progress: kill_progress.Progress, *, wait: bool) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Progress:
         """Whether the order is recorded. From then on it is in force, even if nobody waits."""
         self._stream = sys.stderr if to_error else sys.stdout
         self._said: dict[str, str] = {}
+        self._warned: set[str] = set()
 
     def left(self, shown: Shown) -> list[Mapping[str, Any]]:
         """Return the rows of leases that still bill."""
@@ -60,6 +61,12 @@ class Progress:
     def warn(self, line: str) -> None:
         """Print a line to standard error."""
         session.warn(line)
+
+    def warn_once(self, line: str) -> None:
+        """Print a line to standard error, unless it was printed before."""
+        if line not in self._warned:
+            self._warned.add(line)
+            self.warn(line)
 
     def say(self, line: str) -> None:
         """Print one line at once, as plain text."""
