@@ -114,7 +114,8 @@ def commands(terms: Terms) -> list[str]:
         except ValueError as error:
             sentence = f"The command cannot be split into words ({error}); fix it."
             raise market_errors.Rejected("invalid_args", sentence) from None
-    return [terms.onstart, _STAYS] if terms.onstart else []
+    # One command: the server joins several with `&&`, which a comment, a here-document or a failure at the end breaks.
+    return [f"{terms.onstart}\n{_STAYS}"] if terms.onstart else []
 
 
 def dollars(rate: UsdPerHour) -> float:
