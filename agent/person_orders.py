@@ -105,7 +105,8 @@ class PersonOrders:
 
         def whole(tx: Transaction) -> None:
             write(tx)
-            ordered_endings.note(tx, wanted, who, now)
+            known = {lease.lease_id: lease for lease in self._ledger.recollection(now).leases if lease.is_open}
+            ordered_endings.note(tx, wanted, who, now, known)
 
         return await ordered_endings.carry_out(self._ledger, self._executor, workloads, wanted, whole)
 

@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import os
+import pathlib
+import subprocess
 from typing import Any
 
 import msgspec
@@ -113,8 +116,24 @@ def test_variables_ports_login_and_key_go_with_it() -> None:
 
 
 def test_a_script_without_a_command_stays_and_without_both_the_image_decides() -> None:
-    assert ordered(command="", onstart="echo hi")["configuration"]["commands"] == ["echo hi", "sleep infinity"]
+    assert ordered(command="", onstart="echo hi")["configuration"]["commands"] == ["echo hi\nsleep infinity"]
     assert ordered(command="")["configuration"]["commands"] == []
+
+
+@pytest.mark.parametrize(
+    "onstart",
+    ["echo hi", "echo hi  # and no more", "cat <<EOF\nhi\nEOF", "false", "echo hi &", "exec 2>&1\necho hi\n"],
+    ids=["plain", "comment", "here-document", "failure", "background", "lines"],
+)
+def test_a_container_stays_after_its_start_script_whatever_that_ends_with(onstart: str, tmp_path: pathlib.Path) -> None:
+    stays = tmp_path / "sleep"
+    stays.write_text('#!/bin/sh\nprintf "%s" "$*" > "$(dirname "$0")/slept"\n')
+    stays.chmod(0o755)
+    commands = ordered(command="", onstart=onstart)["configuration"]["commands"]
+    joined = " && ".join(command.strip() for command in commands)  # as the server does
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(["/bin/sh", "-c", joined], env={"PATH": path}, check=True, timeout=30, capture_output=True)
+    assert (tmp_path / "slept").read_text() == "infinity"
 
 
 @pytest.mark.parametrize(

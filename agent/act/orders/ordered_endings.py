@@ -2,16 +2,19 @@
 
 Invariants:
 1. Endings are sent even if the ledger cannot be written.
-2. An order that could be recorded neither before its endings nor after them is an error, so that nobody relies on it.
+2. A release that waits for its turn is due from the order on, so that a crash forgets none.
+3. An order that could be recorded neither before its endings nor after them is an error, so that nobody relies on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from agent.act.executor import Executor
+from agent.act.executor import MOST_AT_ONCE, Executor
+from agent.decide.reconcile import outcomes
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -47,8 +50,18 @@ async def carry_out(
             await _write_late(ledger, write, len(wanted), unsent)
 
 
-def note(tx: Transaction, wanted: Sequence[Release | Pause], who: str, now: datetime) -> None:
-    """Record that a person ordered these endings."""
+def note(
+    tx: Transaction, wanted: Sequence[Release | Pause], who: str, now: datetime, known: Mapping[str, Lease]
+) -> None:
+    """Record that a person ordered these endings; `known` are the open leases of the ledger, by id.
+
+    Releases that wait for others are due from now on: a crash before their turn would forget them, although the ledger
+    says that they were ordered.
+    """
+    for order in wanted[MOST_AT_ONCE:]:
+        held = known.get(order.lease.lease_id)
+        if isinstance(order, Release) and held is not None and held.state is not LeaseState.RELEASING:
+            tx.update_lease(outcomes.leaving(held, now, order.reason.code))
     for order in wanted:
         lease = order.lease
         tx.append_event(
