@@ -142,6 +142,11 @@ class Journal:
         """The clock that dates intents."""
         return self._clock
 
+    def can_pause(self, lease: Lease) -> bool:
+        """Return whether the market of a lease pauses it, by its record at the last look or by what it is."""
+        look = self.looks.get(lease.lease_id)
+        return (look.rules if look is not None else self._markets[lease.market].rules()).can_pause
+
     def present(self, held: Lease) -> Lease:
         """Return a lease as the ledger has it now, or unchanged if it is not open."""
         leases = self._ledger.recollection(self._clock.now()).leases

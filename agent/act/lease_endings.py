@@ -70,7 +70,7 @@ class LeaseEndings:
         Raises:
             LedgerError: as the journal.
         """
-        if isinstance(order, Pause) and not self._can_pause(order.lease):
+        if isinstance(order, Pause) and not self._journal.can_pause(order.lease):
             return await self._end_unpausable(order, work)
         done: list[Intent] = []
         is_due = self._is_due(order)
@@ -99,10 +99,6 @@ class LeaseEndings:
         said = f"{order.reason.sentence}; {order.lease.market} cannot pause, so it is released"
         return await self.end(Release(order.lease, replace(order.reason, sentence=said)), work)
 
-    def _can_pause(self, lease: Lease) -> bool:
-        look = self._journal.looks.get(lease.lease_id)
-        return look is None or look.rules.can_pause
-
     def _is_due(self, order: Pause | Release) -> bool:
         failures = self._failures.get(_key(order))
         return failures is None or self._clock.monotonic() >= max(failures.ours, failures.market)
@@ -125,7 +121,7 @@ class LeaseEndings:
         failures = self._failures.get(_key(order))
         if failures is None or not _may_bill_gpu(self._journal.present(order.lease)):
             return False
-        if not self._can_pause(order.lease):
+        if not self._journal.can_pause(order.lease):
             return False
         return failures.count >= FAILURES_TO_PAUSE or failures.is_refused
 

@@ -5,7 +5,7 @@
 | POST /say: {"verb", "target", "seconds", "hours", "slots", and so on}, an `Order` | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: problems, running slots, spend against the caps | who connects |
-| GET /preview?verb&target&keep_disks: the leases that an order would concern, with their rates | who connects |
+| GET /preview?verb&target&keep_disks&is_gone: the leases that an order would concern, with their rates | who connects |
 | GET /logs?slot&lines&lease&previous: the last lines of a container, or of a kept log | who connects |
 | GET /billing: the leases that still bill, and the attempts to end them | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
@@ -200,7 +200,8 @@ class OperatorSocket:
 
     async def _preview(self, request: web.Request) -> web.Response:
         mine, now, asked = self._orders, self._orders.clock.now(), request.query
-        order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=asked.get("keep_disks") == "true")
+        keep_disks, is_gone = (asked.get(name) == "true" for name in ("keep_disks", "is_gone"))
+        order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=keep_disks, is_gone=is_gone)
         grounds = order_grounds.Grounds(mine.rules.workloads, tuple(mine.markets), mine.ledger.recollection(now), now)
         try:
             return web.json_response(order_preview.shown(order, grounds))

@@ -14,6 +14,7 @@ from agent.clock import SteppedClock
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.order import Order
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.ledger.store import Ledger
 from tests.support import builders
 
@@ -107,3 +108,32 @@ async def test_a_kill_of_everything_acts_whatever_was_shown(tmp_path: Path) -> N
     order_preview.refuse_changed(Order("kill", "fleet:all", leases=()), known)
     with pytest.raises(OrderError, match="train/0 has vast-1 now, train/1 has vast-2 now"):
         order_preview.refuse_changed(Order("kill", "train", leases=()), known)
+
+
+CLOUD = builders.lease(7, market="dstack", lease_id="dstack-7", slot=builders.slot("train", 1))
+
+
+@pytest.mark.parametrize("order", [Order("pause", "train"), Order("kill", "fleet:all", keep_disks=True)])
+@pytest.mark.parametrize(("place", "becomes"), [(CheckpointPlace.REMOTE, "release"), (CheckpointPlace.DISK, "goes on")])
+async def test_a_pause_is_shown_as_what_it_comes_to(
+    tmp_path: Path, order: Order, place: CheckpointPlace, becomes: str
+) -> None:
+    known = await grounds(tmp_path, RUNS, CLOUD)
+    works = (builders.workload(slots=2, checkpoint=Checkpoint(place=place)),)
+    shown = order_preview.shown(order, dataclasses.replace(known, workloads=works))
+    assert actions(shown) == {"vast-1": "pause", "dstack-7": becomes}
+
+
+ARRIVED = builders.lease(3, slot=GOING.slot)
+
+
+async def test_nothing_of_it_is_left_is_said_of_what_leaves(tmp_path: Path) -> None:
+    shown = order_preview.shown(Order("release", "train/0", is_gone=True), await grounds(tmp_path, GOING, ARRIVED))
+    assert actions(shown) == {"vast-1": "is being released", "vast-3": "goes on"}
+
+
+async def test_a_slot_that_runs_is_not_gone_and_a_lease_is_gone_by_its_name(tmp_path: Path) -> None:
+    known = await grounds(tmp_path, ARRIVED)
+    with pytest.raises(OrderError, match="`gpubid release LEASE --gone`"):
+        order_preview.shown(Order("release", "train/0", is_gone=True), known)
+    assert actions(order_preview.shown(Order("release", "vast-3", is_gone=True), known)) == {"vast-3": "release"}

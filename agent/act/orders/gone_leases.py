@@ -5,12 +5,27 @@ While a lease is being released, its slot may already run on another lease. The 
 
 from collections.abc import Iterable
 
+from agent.act.orders.order_error import OrderError
+from agent.domain.record.hold import Target, TargetKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import GONE, Reason, Release
 
+_MAY_BE_GONE = frozenset({LeaseState.RELEASING, LeaseState.MISSING, LeaseState.OFFLINE})
 
-def releases(leases: Iterable[Lease]) -> tuple[Release, ...]:
-    """Return the releases of the leases that are being released, or of all if none is."""
+
+def releases(target: Target, leases: Iterable[Lease]) -> tuple[Release, ...]:
+    """Return the releases of the leases of a target that may be gone; a lease that is named is always meant.
+
+    Raises:
+        OrderError: none of them is being released, missing or offline.
+    """
     reason, found = Reason(GONE, "a person says that nothing of it is left"), tuple(leases)
-    ending = [lease for lease in found if lease.state is LeaseState.RELEASING]
-    return tuple(Release(lease, reason) for lease in ending or found)
+    meant = found
+    for states in ({LeaseState.RELEASING}, _MAY_BE_GONE):
+        if target.kind is not TargetKind.LEASE:
+            meant = tuple(lease for lease in found if lease.state in states)
+        if meant:
+            return tuple(Release(lease, reason) for lease in meant)
+    names = ", ".join(f"{lease.lease_id} is {lease.state.value}" for lease in found)
+    sentence = f"no lease of {target.spoken} can be gone: {names}; if one is, name it: `gpubid release LEASE --gone`"
+    raise OrderError("none_gone", sentence)

@@ -110,7 +110,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
             raise OrderError(
                 "no_lease", f"no open lease matches {order.target!r}; {order_grounds.open_leases(grounds)}"
             )
-        due = gone_leases.releases(leases) if order.is_gone else _releases(leases, "release")
+        due = gone_leases.releases(target, leases) if order.is_gone else _releases(leases, "release")
         return Meaning(target, f"release {target}", decisions=due)
     return _standing(order, who, target, leases, grounds)
 

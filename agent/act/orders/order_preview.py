@@ -14,7 +14,9 @@ from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.order import Order
+from agent.markets import registered_markets
 
 GOES_ON = "goes on"
 BEING_RELEASED = "is being released"
@@ -60,7 +62,10 @@ def refuse_changed(order: Order, grounds: Grounds) -> None:
 
 
 def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
-    actions = {ending.lease.lease_id: _name(ending) for ending in meaning.decisions}
+    actions = {
+        ending.lease.lease_id: _after_pause(ending.lease, grounds) if isinstance(ending, Pause) else "release"
+        for ending in meaning.decisions
+    }
     mine = [
         lease
         for lease in grounds.known.leases
@@ -82,7 +87,11 @@ def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]
         going = [(lease, _action(lease, GOES_ON)) for lease in leases]
         return "end the kill: the daemon may rent again what the configuration asks for", going
     action = "pause" if order.keep_disks else "release"
-    rows = [(lease, _under_kill(lease, action)) for lease in leases if lease.bills is not Bills.NOTHING]
+    rows = [
+        (lease, _under_kill(lease, _after_pause(lease, grounds) if order.keep_disks else action))
+        for lease in leases
+        if lease.bills is not Bills.NOTHING
+    ]
     return f"{action} every lease, and rent nothing until `gpubid kill --lift`", rows
 
 
@@ -95,8 +104,12 @@ def _action(lease: Lease, action: str) -> str:
     return BEING_RELEASED if lease.state is LeaseState.RELEASING else action
 
 
-def _name(ending: object) -> str:
-    return "pause" if isinstance(ending, Pause) else "release"
+def _after_pause(lease: Lease, grounds: Grounds) -> str:
+    """Return what a pause comes to: where a market cannot pause, a release, unless the disk is needed (rule 11)."""
+    if registered_markets.record(lease.market).rules.can_pause:
+        return "pause"
+    work = next((each for each in grounds.workloads if each.name == lease.slot.workload), None)
+    return "release" if work is None or may_leave(lease, work) else GOES_ON
 
 
 def _row(lease: Lease, action: str) -> dict[str, Any]:

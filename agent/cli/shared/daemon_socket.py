@@ -96,7 +96,8 @@ def body(given: Order) -> dict[str, Any]:
 
 def query(given: Order) -> Mapping[str, str]:
     """Return an order as a question to /preview."""
-    return {"verb": given.verb, "target": given.target, "keep_disks": str(given.keep_disks).lower()}
+    flags = {"keep_disks": given.keep_disks, "is_gone": given.is_gone}
+    return {"verb": given.verb, "target": given.target, **{name: str(flag).lower() for name, flag in flags.items()}}
 
 
 async def asked(path: Path, method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
