@@ -242,6 +242,8 @@ class Daemon:
             log.error("cycle.failed", code=error.code.value, reason=error.sentence)
             if error.code in {Code.WRONG_ACCOUNT, Code.DEPOSED}:
                 raise
+            if error.code is Code.UNWRITABLE:
+                self._health.went_on("cycle")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             self._show(lambda: self._figures.see_ledger(self._app))
             return None

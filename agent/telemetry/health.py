@@ -21,7 +21,8 @@ class Health:
 
     Invariants:
     1. A job is late only by the monotonic clock: a wall clock that jumps makes no job late.
-    2. A market that is down makes no job late: every cycle that ends counts as progress.
+    2. A market that is down makes no job late, nor does a ledger that cannot be written: every cycle that ends counts
+       as progress. A restart would mend neither, and end what the process still does.
     """
 
     def __init__(self, monotonic: Callable[[], float], role: str = "") -> None:
@@ -30,6 +31,7 @@ class Health:
         self._monotonic = monotonic
         self._deadlines: dict[str, float] = {}
         self._progress: dict[str, float] = {}
+        self._troubled: set[str] = set()
         self._is_started = False
         self._is_stopping = False
 
@@ -42,10 +44,17 @@ class Health:
         """Expect no progress of `job` any more."""
         self._deadlines.pop(job, None)
         self._progress.pop(job, None)
+        self._troubled.discard(job)
 
     def progressed(self, job: str) -> None:
         """Note that `job` made progress."""
         self._progress[job] = self._monotonic()
+        self._troubled.discard(job)
+
+    def went_on(self, job: str) -> None:
+        """Note that `job` did what it still can: the program is alive, and not ready until the job makes progress."""
+        self._progress[job] = self._monotonic()
+        self._troubled.add(job)
 
     def started(self) -> None:
         """Note that start-up is over."""
@@ -65,6 +74,10 @@ class Health:
             if waited[job] > deadline
         )
 
+    def troubled(self) -> tuple[str, ...]:
+        """Return the jobs that ended early the last time, with where to look."""
+        return tuple(f"{job} ended early: see {job}.failed in the log" for job in sorted(self._troubled))
+
     @property
     def is_alive(self) -> bool:
         """Whether the watchdog may be fed."""
@@ -72,5 +85,5 @@ class Health:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the program has started, is not stopping, and every job keeps its deadline."""
-        return self._is_started and not self._is_stopping and self.is_alive
+        """Whether the program has started, is not stopping, and every job makes progress within its deadline."""
+        return self._is_started and not self._is_stopping and self.is_alive and not self._troubled

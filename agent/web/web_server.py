@@ -98,7 +98,7 @@ class Server:
 
     def _verdict(self, *, is_good: bool) -> web.Response:
         role = {"role": self._health.role} if self._health.role else {}
-        late = [str(late) for late in self._health.late()]
+        late = [*map(str, self._health.late()), *self._health.troubled()]
         return web.json_response({"ok": is_good, "late": late, **role}, status=200 if is_good else 503)
 
 

@@ -80,3 +80,27 @@ async def test_the_daemon_goes_on_where_its_metrics_stumble(tmp_path: Path, monk
                 wake.set()
                 await programs.until(lambda: stumbled() == 2, "the next cycle")
         assert stumbled() >= 2
+
+
+async def test_a_ledger_that_cannot_be_written_for_long_does_not_end_the_daemon(tmp_path: Path) -> None:
+    """The watchdog ended it after six minutes, and with it every release and cap; a start needs the same ledger."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        with structlog.testing.capture_logs() as logs:
+
+            def failed() -> int:
+                return sum(each["event"] == "cycle.failed" and each["code"] == "unwritable" for each in logs)
+
+            async with running(world) as (daemon, wake):
+                write_only_if(world, may_write=False)
+                for number in range(1, 6):
+                    world.clock.advance(200.0)
+                    wake.set()
+                    await programs.until(lambda number=number: failed() >= number, "a refused pass")  # type: ignore[misc]
+                assert daemon._health.is_alive
+                assert not daemon._health.is_ready
+                assert daemon._health.troubled() == ("cycle ended early: see cycle.failed in the log",)
+                write_only_if(world, may_write=True)
+                world.clock.advance(30.0)
+                wake.set()
+                await programs.until(lambda: daemon._health.is_ready, "a pass that is written")

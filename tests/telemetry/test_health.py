@@ -58,3 +58,20 @@ def test_progress_of_a_job_nobody_expects_is_no_promise() -> None:
     health.progressed("cycle")
     seconds.now += 1e6
     assert health.is_alive
+
+
+def test_a_job_that_does_what_it_still_can_feeds_the_watchdog_and_is_not_ready() -> None:
+    seconds = Seconds()
+    health = Health(seconds)
+    health.expect("cycle", within=60)
+    health.started()
+    for _ in range(10):
+        seconds.now += 60
+        health.went_on("cycle")
+        assert health.is_alive
+        assert not health.is_ready
+    health.progressed("cycle")
+    assert health.is_ready
+    health.went_on("cycle")
+    health.forget("cycle")
+    assert health.is_ready
