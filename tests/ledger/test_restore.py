@@ -72,7 +72,8 @@ async def test_nothing_is_restored_over_a_ledger_or_under_a_daemon(tmp_path: Pat
     taken = await gpubid(tmp_path, "ledger", "restore", copy)
     assert (taken.code, "--replace" in taken.err) == (2, True)
     assert (await gpubid(tmp_path, "ledger", "restore", copy, "--replace")).code == 0
-    aside = [file for file in tmp_path.glob("ledger.sqlite.before-restore-*") if "-wal" not in file.name]
+    beside = ("-wal", "-shm")
+    aside = [file for file in tmp_path.glob("ledger.sqlite.before-restore-*") if not file.name.endswith(beside)]
     assert len(aside) == 1
     assert sqlite3.connect(aside[0]).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.ledger.file.ledger_check import Verification
+    from agent.ledger.file.restore import Restored
     from agent.ledger.reader import Reader
 
 T = TypeVar("T")
@@ -217,18 +218,32 @@ def restore(
     _refuse_on_server(settings)
     try:
         settings.ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        aside = restoring.restore(backup_file, settings.ledger, SystemClock().now(), replaces=replace)
+        restored = restoring.restore(backup_file, settings.ledger, SystemClock().now(), replaces=replace)
     except LedgerError as error:
         exits.refused(error)
     except OSError as error:
         exits.stop(exits.FAILED, [f"{settings.ledger.parent} cannot be made ({error.strerror}); run this as root"])
     session.say(f"{settings.ledger} is restored from {backup_file}")
-    if aside is not None:
-        session.say(f"the previous ledger is now {aside}")
+    if restored.aside is not None:
+        session.say(f"the previous ledger is now {restored.aside}")
     logs = kept_log.folder_of(settings.ledger)
     if not session.is_missing(logs):
         session.say(f"the logs of containers in {logs} are unchanged: a backup has no logs")
     session.say("the next start continues with the running leases, and counts what the market charged since the backup")
+    _say_holds(restored)
+
+
+def _say_holds(restored: "Restored") -> None:
+    """Print the number of holds that stay in force, and warn if holds since the backup may be missing."""
+    holds = restored.holds
+    if holds is not None:
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(holds.counts.items()))
+        session.say(f"holds of the previous ledger that stay in force: {counts or 'none'}; `gpubid fleet` shows them")
+    if holds is None or not holds.is_whole:
+        other = "other orders" if holds is not None else "orders"
+        session.warn(f"{other} since the backup are lost: kill, pause, drain, lock and done")
+        session.warn("give them again before the daemon starts; `gpubid kill` ends every lease and rents nothing")
+        session.warn("a slot that was done since the backup is rented again, unless you give `gpubid done NAME/SLOT`")
 
 
 @app.command()

@@ -3,16 +3,18 @@
 1. Nothing is deleted. An existing ledger is renamed, with the time in its new name.
 2. The spend since the backup is unknown, and the ledger records that. At the next start the market's bill of this month
    is counted for every instance that the backup does not have.
-3. The files get the owner of the folder: root restores a backup, and the daemon writes it later.
+3. The operators' holds of the replaced ledger stay in force, as far as they can be read.
+4. The files get the owner of the folder: root restores a backup, and the daemon writes it later.
 """
 
 import datetime as dt
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
-from agent.ledger.file import backup, connection, ledger_lock, migrate, sidecar
+from agent.ledger.file import backup, connection, ledger_lock, migrate, replaced_holds, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.single_facts import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
 from agent.ledger.tables.spend_rows import MONTH_SEED
@@ -20,8 +22,18 @@ from agent.ledger.tables.spend_rows import MONTH_SEED
 _SIBLINGS = ("", "-wal", "-shm")
 
 
-def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Path | None:
-    """Make `path` a copy of the backup `source`; return the new name of the earlier ledger, None if there was none.
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result of a restore."""
+
+    aside: Path | None
+    """The new name of the earlier ledger; None if there was none."""
+    holds: replaced_holds.ReplacedHolds | None
+    """The earlier ledger's holds, which are in force now; None if the holds since the backup are unknown."""
+
+
+def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Restored:
+    """Make `path` a copy of the backup `source`, with the present holds of the earlier ledger.
 
     Raises:
         LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is no backup, is damaged, or a ledger exists and may not be
@@ -36,14 +48,16 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
         if beside_id not in {None, fleet_id} and not replaces:
             sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: add --replace to give it up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
+        holds = replaced_holds.read(path, source, fleet_id, at)
         aside = put_aside(path, at)
         backup.copy(source, path)
         _mark(path, at)
+        is_held = holds is not None and replaced_holds.write(path, holds)
         sidecar.write_fleet_id(path, fleet_id)
         _hand_over(path)
     finally:
         lock.release()
-    return aside
+    return Restored(aside, holds if is_held else None)
 
 
 def _check(source: Path) -> None:
