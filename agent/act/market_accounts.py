@@ -149,9 +149,7 @@ class Accounts:
 
     async def _before_ledger(self, name: str, charges: Sequence[port.Charge]) -> Sequence[SpendEntry]:
         """Return this month's charges that the ledger does not know: it is new, or a backup."""
-        named = {charge.instance_id for charge in charges}
-        leases = await (await self._ledger.reader()).leases(len(named) or 1, named)
-        known = {lease.instance_id for lease in leases if lease.market == name}
+        known = await (await self._ledger.reader()).instances(name) if charges else frozenset()
         return [
             SpendEntry(
                 MONTH_SEED, "", name, Tenure.INTERRUPTIBLE, charge.day.date(), gpu=max(money.ZERO, charge.amount)

@@ -238,6 +238,10 @@ class Reader:
         """Return leases in any state, the last opened first; if instances or ids are named, only those."""
         return await self._all(lease_rows.newest(limit, instances, ids), lease_rows.lease_of)
 
+    async def instances(self, market: str) -> frozenset[str]:
+        """Return the id of every instance of a market that ever had a lease, however many leases it had."""
+        return frozenset(await self._all(lease_rows.instances(market), lambda columns: columns["instance_id"]))
+
     async def has_worked(self, run: GuardRun) -> bool:
         """Return whether a run ever had a lease."""
         return bool(await self._all(lease_rows.of_run(run), lease_rows.lease_of))

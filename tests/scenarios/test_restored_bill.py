@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from agent.domain.record.lease import LeaseState
 from agent.ledger.file import backup, restore
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support import builders
@@ -56,3 +58,25 @@ async def test_a_market_whose_bill_is_silent_is_paid_nothing_until_it_is_read(tm
         await world.cycle(minutes=10)
         assert await counted_again(world) == both_bills, "counted once"
         assert len(world.running()) == 2
+
+
+async def test_an_instance_of_many_leases_does_not_hide_that_others_are_in_the_ledger(tmp_path: Path) -> None:
+    """An instance that went on with several tasks has a lease for each: charges were counted again for the others."""
+    job = builders.workload("vast", markets=("vast",), slots=2)
+    async with both(tmp_path, job, climate=OF_THE_PAST, poll=POLL) as world:
+        await world.until(lambda: len(world.running()) == 2)
+        await world.cycle(minutes=60)
+        now, ledger = world.clock.now(), world.app.ledger
+        one = world.running()[0]
+        async with ledger.transaction() as tx:
+            for number in range(4):
+                tx.open_lease(
+                    replace(one, lease_id=f"task-{number}", state=LeaseState.ENDED, opened_at=now, ended_at=now)
+                )
+        backup.copy(world.config.ledger, tmp_path / "copy.sqlite")
+        await world.app.close()
+        restore.restore(tmp_path / "copy.sqlite", world.config.ledger, now, replaces=True)
+        await world.open()
+        await world.cycle(minutes=1)
+        assert not world.app.ledger.is_uncounted("vast")
+        assert await counted_again(world) == 0

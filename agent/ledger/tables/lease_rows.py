@@ -63,6 +63,12 @@ def of_run(run: GuardRun) -> Query:
     return sa.select(table).where(*slots, table.c.guard_run == run.run).limit(1)
 
 
+def instances(market: str) -> Query:
+    """Return the query for the ids of a market's instances, each once."""
+    table = schema.leases
+    return sa.select(table.c.instance_id).where(table.c.market == market).distinct()
+
+
 def newest(limit: int, instances: Collection[str] | None = None, ids: Collection[str] | None = None) -> Query:
     """Return the query for leases in any state, the last opened first; if instances or ids are named, only those."""
     table = schema.leases
