@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agent.act import cooldowns_after_failures, decision_log, disowned_leases
 from agent.act.guarding import guard_facts
 from agent.decide import plan
-from agent.decide.accounting import kept_work, meter
+from agent.decide.accounting import kept_work, meter, task_costs
 from agent.decide.deadline import availability
 from agent.decide.facts import (
     Alert,
@@ -41,17 +41,17 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, slot_of
+from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
 from agent.ledger.tables.host_rows import Exposure
-from agent.ledger.tables.spend_rows import SpendEntry, SpendKey
+from agent.ledger.tables.spend_rows import SpendEntry
 from agent.ledger.transaction import Transaction
 
 log = structlog.get_logger("gpubid.record")
 
 _COSTED = frozenset({EventKind.WORKLOAD_DONE, EventKind.WORKLOAD_HELD})
 """Events with the cost of the slot up to then."""
-_MOST_LEASES = 100_000
 
 
 async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
@@ -63,8 +63,8 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     new_facts = list(facts)
     if not new_facts:
         return
-    is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in new_facts)
-    costs = await _costs(ledger, fleet.now) if is_asked else {}
+    marks = [fact for fact in new_facts if isinstance(fact, Marked) and fact.kind in _COSTED]
+    costs = _costs(ledger.recollection(fleet.now), fleet, marks) if marks else {}
     rents = await disowned_leases.rents(ledger, new_facts)
     finished = finished_work.of(new_facts)
     unjudged = {done: await (await ledger.reader()).lost_at(done.lease.lease_id, done.ended_at) for done in finished}
@@ -185,15 +185,11 @@ def add_charges(tx: Transaction, lease: Lease, charges: Iterable[meter.Charge], 
         )
 
 
-async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
-    """Return the cost of each slot up to now, over all of its leases."""
-    reader = await ledger.reader()
-    spent = {line.key: line.amount for line in await reader.spend_by(SpendKey.LEASE)}
-    found: dict[Slot, money.Usd] = {}
-    for lease in await reader.leases(limit=_MOST_LEASES):
-        owed = meter.outstanding([lease], now) if lease.is_open else money.ZERO
-        found[lease.slot] = found.get(lease.slot, money.ZERO) + spent.get(lease.lease_id, money.ZERO) + owed
-    return found
+def _costs(known: Recollection, fleet: Fleet, marks: Iterable[Marked]) -> dict[Slot, money.Usd]:
+    """Return the cost of each marked slot up to now, over all its leases, also under its workload's old name."""
+    slots = {mark.lease.slot for mark in marks if mark.lease is not None}
+    was = {work.name: work.was for work in fleet.workloads}
+    return task_costs.spent_on_each(slots, known.leases, known.tasks, fleet.now, was)
 
 
 def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:

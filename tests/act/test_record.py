@@ -23,6 +23,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Hold, Reason
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.tables.spend_rows import SpendKey
@@ -256,6 +257,25 @@ async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None
     assert (event.kind, event.slot, event.reason) == ("workload.held", 0, "slot train/0 is held")
     assert event.amount == builders.usd(2)
     assert desk.expiring() == {"held:slot:train/0": "its container ended in trouble"}
+
+
+async def test_a_mark_tells_all_that_its_slot_has_cost_without_reading_every_lease(desk: Desk) -> None:
+    """Each finished slot of a large array read every lease and all spend, inside the pass."""
+    fleet = builders.fleet(workloads=(builders.workload(was="night"),))
+    first = await opened(desk, builders.lease(1, slot=Slot("night", 0)))
+    ended = msgspec.structs.replace(first, state=LeaseState.ENDED, ended_at=builders.NOW)
+    spent = (Charge(first.lease_id, DAY, builders.usd(3)),)
+    await record.record(desk.ledger, fleet, [LeaseChanged(first, ended, None, spent)])
+    held = await opened(desk, builders.lease(2, accrued_until=builders.ago(hours=1)))
+    spent = (Charge(held.lease_id, DAY, builders.usd(2)),)
+    await record.record(desk.ledger, fleet, [LeaseChanged(held, held, None, spent)])
+    await opened(desk, builders.lease(3, slot=Slot("other", 0)))
+    rest = held_back("held", "slot:train/0", "its container ended in trouble")
+    mark = Marked(rest, "train", held, EventKind.WORKLOAD_HELD, "slot train/0 is held")
+    await record.record(desk.ledger, fleet, [mark])
+    assert desk.ledger._reader is None, "the memory has the cost of each slot"
+    (event,) = await (await desk.ledger.reader()).events(kinds=[EventKind.WORKLOAD_HELD])
+    assert event.amount == builders.usd(5) + meter.outstanding([held], builders.NOW), "as `night`, too"
 
 
 async def test_a_mark_that_only_counts_is_no_event(desk: Desk) -> None:

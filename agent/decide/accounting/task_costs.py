@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter
-from agent.domain.money import Usd
+from agent.domain.money import ZERO, Usd
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease
 from agent.domain.record.task_account import TaskAccount
@@ -95,6 +95,25 @@ def spent_on(place: Slot, leases: Sequence[Lease], accounts: Mapping[Slot, TaskA
     """Return what a slot has cost up to now; `leases` are its open ones."""
     metered = accounts[place].spent if place in accounts else Usd(0)
     return metered + meter.outstanding(leases, now)
+
+
+def spent_on_each(
+    places: Iterable[Slot],
+    leases: Iterable[Lease],
+    accounts: Mapping[Slot, TaskAccount],
+    now: datetime,
+    was: Mapping[str, str],
+) -> dict[Slot, Usd]:
+    """Return what each slot has cost up to now. `was` has earlier names of workloads, under which it may have cost."""
+    by_slot: dict[Slot, list[Lease]] = {}
+    for lease in leases:
+        by_slot.setdefault(lease.slot, []).append(lease)
+
+    def spent(place: Slot) -> Usd:
+        return spent_on(place, by_slot.get(place, ()), accounts, now)
+
+    old = {place: was.get(place.workload) for place in places}
+    return {place: spent(place) + (spent(Slot(name, place.index)) if name else ZERO) for place, name in old.items()}
 
 
 def figures(
