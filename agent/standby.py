@@ -1,7 +1,8 @@
 """A daemon that stands by: it watches who leads, answers who that is, and ends when it leads itself.
 
 1. It holds no pollers, sends nothing to a market, and writes nothing to the ledger.
-2. It reads once a minute whether its files would keep every open lease: it says before a failover that they would not.
+2. It reads once a minute whether it could open the ledger, and whether its files would keep every open lease. If not,
+   it says so before a failover.
 3. A server that does not answer is waited for, at the start too: after a blackout a box is often up before it, and a
    service manager gives a program up that ends a few times.
 """
@@ -41,6 +42,8 @@ LATE_SECONDS = 60.0
 """A look that has not ended after so long is stuck: its session has far shorter deadlines."""
 JUDGED_SECONDS = 60.0
 """How often the open leases are read: a failover is rare, and so is a change of slots."""
+_UNOPENED = frozenset({Code.NEWER_SCHEMA, Code.UNRELEASED_SCHEMA, Code.MOVED})
+"""Why this program could not open the ledger, whoever leads."""
 _WAITED_FOR = frozenset({Code.UNREACHABLE, Code.UNWRITABLE})
 
 
@@ -143,7 +146,7 @@ class Standby:
         return self._campaign.has_won
 
     async def _judged(self, leader: Leader | None) -> str:
-        """Return why the files of this box would not keep an open lease; empty if they would, or nobody leads."""
+        """Return why this box could not take over; empty if it could, or nobody leads."""
         now = self._clock.monotonic()
         if leader is None or now - self._judged_at < JUDGED_SECONDS:
             return "" if leader is None else self._unfit
@@ -164,8 +167,16 @@ class Standby:
 
 
 async def _unfit(config: Config, place: Storage, clock: Clock) -> str:
-    """Return why a daemon with these files would not start beside the ledger's open leases; empty if it would."""
-    reader = await open_reader(place)
+    """Return why a daemon of this program with these files would not start on the ledger; empty if it would.
+
+    Older tables are no reason: whoever takes the lead upgrades them.
+    """
+    try:
+        reader = await open_reader(place)
+    except LedgerError as error:
+        if error.code in _UNOPENED:
+            return error.sentence
+        raise
     try:
         now = clock.now()
         found = reload_review.at_start(config, reload_review.holdings(await reader.recollection(now), now))
@@ -174,4 +185,4 @@ async def _unfit(config: Config, place: Storage, clock: Clock) -> str:
     # Each sentence ends with the order that would end a lease, which nobody should give for a failover.
     shown = [f"{config.file}: {each.key}: {each.sentence.partition('; ')[0]}" for each in found]
     more = f", and {len(shown) - 1} more" if len(shown) > 1 else ""
-    return f"{shown[0]}{more}" if shown else ""
+    return f"{shown[0]}{more}: give this box the leader's files and reload it" if shown else ""

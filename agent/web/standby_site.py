@@ -26,7 +26,8 @@ BY_LABEL = "`gpubid kill --by-label` ends instances from any machine, without th
 class LastLook:
     """A standby's last look: who leads, or why that is not known.
 
-    `unfit` is why this box could not take over: its files would not keep a lease.
+    `unfit` is why this box could not take over, with the fix: its files would not keep a lease, or its program is older
+    than the tables.
     """
 
     leader: Leader | None = None
@@ -40,8 +41,7 @@ class LastLook:
             return f"this daemon stands by, and no leader is seen{f': {self.trouble}' if self.trouble else ''}"
         is_late = "" if self.leader.is_shown else ", and has stopped beating"
         leads = f"{self.leader.place} leads since {self.leader.since:%Y-%m-%d %H:%M:%SZ}{is_late}"
-        fix = "give this box the leader's files and reload it"
-        unfit = f"; it could not take over: {self.unfit}: {fix}" if self.unfit else ""
+        unfit = f"; it could not take over: {self.unfit}" if self.unfit else ""
         return f"this daemon stands by; {leads}{unfit}"
 
     @property

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from agent.cli.setup import doctor_checks
+from agent.ledger.server_address import ServerAddress
 from agent.markets import labels
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import engines, ports, postgres
@@ -161,6 +162,33 @@ async def test_a_standby_whose_files_would_not_keep_a_lease_says_so_before_a_fai
                 )
 
             await until(fits, "that its files fit")
+
+
+async def test_a_standby_that_is_older_than_the_tables_says_so_before_a_failover(tmp_path: Path, database: str) -> None:
+    """It looked healthy, and nobody led once the leader of the newer release was gone."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        with engines.connected(ServerAddress(two.url, two.schema)) as raw:
+            raw.execute("UPDATE alembic_version SET version_num = '9999'")
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+
+            async def told() -> bool:
+                return "could not take over" in (await two.gpubid(1, "fleet")).err
+
+            await until(told, "that its program is too old")
+            ran = await two.gpubid(1, "fleet")
+            assert re.search(
+                r"could not take over: .* has schema 9999, this gpubid knows \d+: install the rel", ran.err
+            )
+            assert "give this box" not in ran.err, "its files are no reason"
+            assert any(each["level"] == "warning" and "9999" in each["reason"] for each in second.logs("lead.seen"))
+            assert any("has schema 9999" in line for line in second.messages()), "systemctl status"
+            status, text = await asked(two.places[1], "/fleet")
+            assert (status, "has schema 9999" in json.loads(text)["sentence"]) == (503, True)
+            looked = await two.gpubid(1, "doctor", "--json")
+            (line,) = (each for each in looked.json["lines"] if "has schema 9999" in each["sentence"])
+            assert (line["verdict"], line["fix"]) == ("fail", "install the release that wrote it")
 
 
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:

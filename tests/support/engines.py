@@ -111,7 +111,7 @@ def rows(path: Path, query: str, *parameters: str, on: ServerAddress | None = No
     if address is None:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
             return ledger.execute(query, parameters).fetchall()
-    with _connected(address) as raw:
+    with connected(address) as raw:
         return raw.execute(query.replace("?", "%s").encode(), parameters).fetchall()
 
 
@@ -149,7 +149,7 @@ def play_on(url: str) -> None:
 def drop(*paths: Path) -> None:
     """Remove the schemas of these ledgers, if they are on a server."""
     for address in filter(None, map(server, paths)):
-        with _connected(address) as raw:
+        with connected(address) as raw:
             raw.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE'.encode())
 
 
@@ -169,7 +169,7 @@ def execute(path: Path, *statements: str) -> None:
                 ledger.execute(statement)
             ledger.commit()
         return
-    with _connected(address) as raw:
+    with connected(address) as raw:
         for statement in statements:
             raw.execute(statement.encode())
 
@@ -228,7 +228,8 @@ def accept_rows(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: ServerAddress) -> Iterator[Any]:
+def connected(address: ServerAddress) -> Iterator[Any]:
+    """Yield a session of the daemon's role in the schema of a ledger. Its changes are committed at its end."""
     import psycopg
 
     with psycopg.connect(address.url, options=f"-csearch_path={address.schema}") as raw:

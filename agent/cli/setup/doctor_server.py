@@ -131,6 +131,9 @@ def _rows(place: "Storage") -> list[Line]:
     except LedgerError as error:
         if error.code is Code.MISSING:
             return [Line("ledger", Verdict.WARN, error.sentence, "start the daemon once (`gpubid run`)")]
+        if error.code is Code.NEWER_SCHEMA:
+            sentence, _, fix = error.sentence.partition(": ")
+            return [Line("ledger", Verdict.FAIL, f"no daemon starts: {sentence}", fix)]
         return [Line("ledger", Verdict.FAIL, error.sentence, "see the message")]
     wrong = (*verification.findings, *verification.inconsistencies)
     if wrong:
