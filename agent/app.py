@@ -11,8 +11,9 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import ending_refusals, endpoints, frame_recorder, intents, simulated_market_reset
+from agent.act import endpoints, frame_recorder, intents, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
+from agent.act.endings import ending_refusals
 from agent.act.executor import Executor
 from agent.act.guarding.advice_notes import AdviceNotes
 from agent.act.guarding.guard_launches import GuardLaunches
@@ -217,6 +218,7 @@ class App:
         """Record what came between two cycles; return why the ledger could not be written, or an empty text."""
         try:
             await kill_order.settle(self.ledger, self.clock.now())
+            await self._journal.unjournaled.settle(self.ledger, self.clock.now())
             await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
             await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
             await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])

@@ -17,7 +17,9 @@ from datetime import datetime
 import structlog
 
 from agent.act import crashpoint, intents, ownership_proof, rent_terms
-from agent.act.ending_refusals import EndingRefusals
+from agent.act.endings import begun_releases
+from agent.act.endings.ending_refusals import EndingRefusals
+from agent.act.endings.unjournaled_endings import UnjournaledEndings
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guarded_rents import GuardedRents
 from agent.act.kept_hosts.host_keeping import HostKeeping
@@ -29,7 +31,7 @@ from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import billing_turns, outcomes
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
-from agent.domain.record.event_kind import EventKind, LoggedKind
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
@@ -38,7 +40,6 @@ from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
-from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.transaction import Transaction
 from agent.markets import labels, market_errors, port, send_permit
 
@@ -66,6 +67,7 @@ class Journal:
         """
         self.guarded = GuardedRents(ledger, clock, guards)
         self.ending_refusals = EndingRefusals(clock)
+        self.unjournaled = UnjournaledEndings()
         self._credential = credential
         self._keeping = HostKeeping(ledger, clock, credential)
         self._ledger = ledger
@@ -118,7 +120,7 @@ class Journal:
                 raise
             self._ledger.refuse_unled()
             with send_permit.under(self._ledger.permit()):
-                await self._unjournaled(intent, decision, error)
+                await self.unjournaled.send(intent, decision, self._markets[intent.market], error)
             return None
         if refused:
             self.guarded.take(intent.intent_id)
@@ -166,7 +168,7 @@ class Journal:
             return
         try:
             async with self._ledger.transaction() as tx:
-                _leave(tx, decision, lease, self._clock.now())
+                begun_releases.begin(tx, decision, lease, self._clock.now())
         except LedgerError as error:
             log.error("release.unwritten", lease=lease.lease_id, reason=str(error))
 
@@ -198,7 +200,7 @@ class Journal:
             if not isinstance(decision, Release):
                 return
             if decision.lease.is_open and decision.lease.state is not LeaseState.RELEASING:
-                _leave(tx, decision, decision.lease, intent.recorded_at)
+                begun_releases.begin(tx, decision, decision.lease, intent.recorded_at)
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -207,18 +209,6 @@ class Journal:
         if state is IntentState.SENT:
             return replace(intent, state=state, sent_at=now)
         return replace(intent, state=state, outcome=outcome, resolved_at=now)
-
-    async def _unjournaled(self, intent: Intent, decision: Decision, error: LedgerError) -> None:
-        log.error(LoggedKind.INTENT_UNJOURNALED, kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
-        market = self._markets[intent.market]
-        calls = {Release: (market.release, market.pause), Pause: (market.pause,)}
-        for call in calls.get(type(decision), ()):
-            try:
-                return await call(intent.instance_id)
-            except market_errors.MarketError as failure:
-                # Nothing is lost: a release that fails becomes a pause, and the next cycle asks for both again.
-                log.error(LoggedKind.INTENT_UNSENT, kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
-        return None
 
     async def _send(self, intent: Intent, decision: Decision, work: Workload | None) -> Intent:
         try:
@@ -381,15 +371,6 @@ class Journal:
                     reason=f"{intent.kind.value}: {said}",
                 )
             )
-
-
-def _leave(tx: Transaction, decision: Release, lease: Lease, now: datetime) -> None:
-    """Record that a lease is being released, and begin the cooldowns of its host, whatever the market answers."""
-    tx.update_lease(outcomes.leaving(lease, now, decision.reason.code))
-    for record in cooldowns_after_writes.after_release(decision, now):
-        tx.add_expiring(record)
-    if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
-        tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
 
 
 def _record_cooldowns(tx: Transaction, decision: Decision, now: datetime) -> None:

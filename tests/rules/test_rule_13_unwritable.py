@@ -211,3 +211,27 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
 
     play(story, seed=seed, workloads=(work(slots=1),))
+
+
+@pytest.mark.parametrize("verb", ["pause", "release"])
+def test_what_left_without_the_ledger_is_not_taken_for_a_loss(verb: str) -> None:
+    """A batch was held for a person, and a host blamed, for what the daemon did itself."""
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        held = await world.until_running()
+        await let_write(world, may=False)
+        with pytest.raises(LedgerError, match="sent to the market but not written down"):
+            await world.app.say(Order(verb, "train/0"), "a test")
+        await let_write(world, may=True)
+        await cycles(world, 3)
+        kinds = {event.kind for event in await world.events() if event.lease_id == held.lease_id}
+        assert not kinds & {"lease.interrupted", "lease.gone", "workload.held"}
+        after = next(each for each in await world.past_leases() if each.lease_id == held.lease_id)
+        if verb == "release":
+            assert (after.state, after.end_reason) == (LeaseState.ENDED, "ordered")
+        (order,) = [each for each in await world.intents(IntentKind(verb)) if each.lease_id == held.lease_id]
+        assert order.state.value in {"confirmed", "void"}
+        assert order.sent_at is not None
+
+    play(story, seed=4, workloads=(work(kind=WorkloadKind.BATCH),))
