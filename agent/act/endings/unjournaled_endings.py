@@ -7,10 +7,12 @@ Invariants:
 """
 
 from datetime import datetime
+from functools import partial
 
 import structlog
 
 from agent.act.endings import begun_releases
+from agent.decide.moves import due_endings
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import LeaseState
@@ -32,11 +34,12 @@ class UnjournaledEndings:
         """The last one of each lease, by the id of the lease."""
 
     async def send(self, intent: Intent, decision: Decision, market: port.Market, error: LedgerError) -> None:
-        """Send an ending; any other order stays unsent."""
+        """Send an ending of now; any other order stays unsent."""
         log.error(LoggedKind.INTENT_UNJOURNALED, kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
         if not isinstance(decision, Release | Pause):
             return
-        for call in (market.release, market.pause) if isinstance(decision, Release) else (market.pause,):
+        release = partial(market.release, is_gentle=due_endings.is_gentle(decision, intent.recorded_at))
+        for call in (release, market.pause) if isinstance(decision, Release) else (market.pause,):
             try:
                 await call(intent.instance_id)
             except market_errors.MarketError as failure:
