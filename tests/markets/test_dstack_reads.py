@@ -12,11 +12,9 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import MaxPrice
 from agent.markets import market_errors, tolerant_rows
-from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names, rows, search, states
 from agent.markets.dstack.endings import Endings
-from agent.simulator.vast.http import call_gate
-from tests.markets.bench_dstack import BOUNDS, ServerBench, dstack_bench
+from tests.markets.bench_dstack import ServerBench, dstack_bench
 
 NAME = "g0123456789ab-0-0123456789abcdef"
 SEEN_AT = dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
@@ -206,80 +204,6 @@ async def test_a_machine_that_was_there_before_the_order_is_another_host() -> No
         machine.created -= 3600
         (shown,) = await bench.market.instances()
         assert shown.host_id == f"pool/used-before/{machine.name}"
-
-
-async def reused(bench: ServerBench) -> tuple[str, str]:
-    """Let a run end, and order another one that gets its idle machine; return both ids."""
-    offer = await bench.offer()
-    first = await bench.rent(offer)
-    await bench.running(first)
-    await bench.market.instances()
-    bench.world.idle_seconds = 30.0
-    with pytest.raises(market_errors.Ambiguous):
-        await bench.market.release(first)
-    second = await bench.rent(offer)
-    await bench.simulated.advance(20)
-    assert len(bench.world.machines) == 1
-    return first, second
-
-
-async def test_a_run_on_the_machine_of_an_earlier_one_shows_that_and_both_are_over_with_it() -> None:
-    async with dstack_bench() as bench:
-        first, second = await reused(bench)
-        listed = {row.instance_id: row for row in await bench.market.instances()}
-        (machine,) = bench.world.machines.values()
-        assert listed[second].host_id == f"pool/used-before/{machine.name}"
-        assert (await bench.market.instance(second)).host_id == listed[second].host_id
-        assert [row.bills_gpu for row in listed.values()] == [True, True], "the first one counts until it is gone"
-        await bench.simulated.advance(30)
-        await bench.market.instances()
-        with pytest.raises(market_errors.Ambiguous):
-            await bench.market.release(second)
-        for _ in range(8):
-            await bench.simulated.advance(30)
-            await bench.market.instances()
-        for run_id in (first, second):
-            await bench.market.release(run_id)
-        assert await bench.market.instances() == []
-
-
-@pytest.mark.parametrize("hides", ["fleet", "server"])
-async def test_a_run_that_is_over_and_shows_no_machine_waits_for_a_persons_word(hides: str) -> None:
-    async with dstack_bench() as bench:
-        run_id = await bench.rent(await bench.offer())
-        await bench.running(run_id)
-        await bench.market.instances()
-        (run,) = bench.world.live_contracts()
-        run.spec["configuration"].pop("fleets")
-        bench.world.stop(run.name)
-        await bench.simulated.advance(30)
-        if hides == "fleet":
-            for machine in bench.world.machines.values():
-                machine.fleet = "another"
-        else:
-            bench.world.machines.clear()
-        (left,) = await bench.market.instances()
-        assert (left.state, left.bills_gpu, left.is_called_over) == (InstanceState.OFFLINE, True, True)
-        assert "shows no machine" in left.message
-        await bench.market.release(run_id, is_gone=True)
-        assert [row for row in await bench.market.instances() if row.label] == []
-
-
-async def test_the_machines_of_an_earlier_fleet_are_watched_while_runs_of_ours_are_in_it() -> None:
-    async with dstack_bench() as bench:
-        run_id = await bench.rent(await bench.offer())
-        await bench.running(run_id)
-        url, terrain = bench.simulated.simulator.url("dstack"), dstack.Terrain("main", "a-new-fleet", BOUNDS)
-        market = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
-        await market.instances()
-        with pytest.raises(market_errors.Ambiguous):
-            await market.release(run_id)
-        for _ in range(8):
-            await bench.simulated.advance(30)
-            await market.instances()
-        await market.release(run_id)
-        assert list(await market.instances()) == []
-        await market.close()
 
 
 async def test_a_pull_that_hangs_is_loading_and_a_failed_one_is_told() -> None:

@@ -3,19 +3,29 @@
 All are listed, because the server's list of active ones lacks those that it still provisions or ends. A machine's
 record does not name its run, so the event of its creation is requested, once. The server may place a run on the machine
 of an earlier one that has just ended. Then both runs name the same machine by the cloud's own id of it.
+
+Most listings leave out what cannot matter any more (`horizon.py`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
+import structlog
 
-from agent.markets import market_errors
+from agent.markets import market_errors, tolerant_rows
 from agent.markets.dstack import client, names, rows
 from agent.markets.dstack.endings import TERMINATED
+from agent.markets.dstack.horizon import Horizon
+
+log = structlog.get_logger(__name__)
 
 MOST_PAGES = 400
 """Pages after which a listing counts as endless."""
+MANY_RUNS = 10_000
+"""Runs of which a whole listing takes most of the calls of a minute."""
+NEW_PROJECT = "let gpubid use a new project of the server, once nothing of it runs in this one"
 _Row = TypeVar("_Row", rows.Run, rows.Machine)
 _JOB = "job"
 _INSTANCE = "instance"
@@ -27,7 +37,10 @@ _Place = tuple[str, str, str]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """The runs of a project, the machines of each by the run's name, and the machines whose run is not known."""
+    """The runs of a project, the machines of each by the run's name, and the machines whose run is not known.
+
+    Older runs that cannot matter any more may be missing.
+    """
 
     runs: tuple[rows.Run, ...]
     machines: Mapping[str, Sequence[rows.Machine]]
@@ -40,36 +53,55 @@ class Listing:
     def __init__(self, endpoints: client.DstackClient, fleet: str) -> None:
         self._client = endpoints
         self._fleet = fleet
+        self._horizon = Horizon()
+        self._listed: frozenset[str] = frozenset()
+        """The runs of the last listing, by id."""
         self._run_of: dict[str, str] = {}
         self._machine_at: dict[_Place, str] = {}
         """The machines by their places at their clouds, as the runs name those for which they were made."""
 
     async def everything(self) -> Listed:
-        """Return all runs and machines, the oldest first.
+        """Return all runs and machines that may matter, the oldest first.
 
         Raises:
             Malformed: a body is no page, a row is listed twice with a difference, or the pages do not end.
         """
-        found = await self._machines()
-        runs = await _pages(self._client.runs, rows.runs, _after_run, client.PAGE_RUNS, "runs")
+        since = self._horizon.since
+        found = await self._machines(since)
+        runs = await _pages(self._client.runs, rows.runs, _after_run, client.PAGE_RUNS, "runs", since)
         runs.reverse()
         mattering = [run for run in runs if not run.deleted]
         machines = self._of_fleets(found, mattering)
+        if since is None:
+            self._run_of = {machine.id: self._run_of[machine.id] for machine in found if machine.id in self._run_of}
+            _warn(len(runs))
         await self._learn(machines, mattering)
         self._learn_places(runs, machines)
         return self._joined(tuple(runs), machines)
 
+    def note(self, listed: Listed, mattering: Iterable[rows.Run]) -> None:
+        """Note which runs of a listing mattered: the next listing must go back to them, and to machines still there."""
+        runs = list(mattering)
+        of_runs = [machine for run in runs for machine in listed.machines.get(run.name, ())]
+        there = (machine for machine in _all_machines(listed) if machine.status != TERMINATED)
+        stamps = [*(run.submitted_at for run in runs), *(machine.created for machine in (*of_runs, *there))]
+        newest = [run.submitted_at for run in listed.runs[-1:]]
+        self._horizon.note([*stamps, *newest])
+        self._listed = frozenset(run.id for run in listed.runs)
+
     async def of_run(self, run: rows.Run) -> Listed:
-        """Return one run with its machines."""
-        machines = self._of_fleets(await self._machines(), [run])
+        """Return one run with its machines. If the last listing wrongly left it out, the next one is whole."""
+        if run.id not in self._listed and not run.deleted:
+            self._horizon.forget()
+        machines = self._of_fleets(await self._machines(self._horizon.since), [run])
         await self._learn(machines, [run])
         own = [one for one in machines if self._run_of.get(one.id) == run.name or one.id == self._machine_of(run)]
         return self._joined((run,), own)
 
-    async def _machines(self) -> list[rows.Machine]:
+    async def _machines(self, since: datetime | None) -> list[rows.Machine]:
         """Return the machines of all fleets, the oldest first."""
-        found = await _pages(self._client.machines, rows.machines, _after_machine, client.PAGE_MACHINES, "machines")
-        return found[::-1]
+        ask, size = self._client.machines, client.PAGE_MACHINES
+        return (await _pages(ask, rows.machines, _after_machine, size, "machines", since))[::-1]
 
     def _of_fleets(self, machines: Iterable[rows.Machine], runs: Iterable[rows.Run]) -> list[rows.Machine]:
         """Return the machines of our fleet, and of an earlier one in which runs of ours may still be.
@@ -118,7 +150,6 @@ class Listing:
         A machine that ended before the oldest listed run was submitted belongs to no listed run.
         """
         listed = {machine.id: machine for machine in machines}
-        self._run_of = {each: name for each, name in self._run_of.items() if each in listed}
         oldest = min((run.submitted_at or "" for run in runs), default="~")
         matters = [one for one in listed.values() if one.status != TERMINATED or (one.created or "~") >= oldest]
         unknown = [one.id for one in matters if one.id not in self._run_of]
@@ -127,6 +158,17 @@ class Listing:
                 jobs = [one.name for one in event.targets if one.type == _JOB and one.name.endswith(_FIRST_JOB)]
                 for machine in (one.id for one in event.targets if one.type == _INSTANCE and jobs):
                     self._run_of.setdefault(machine, jobs[0].removesuffix(_FIRST_JOB))
+
+
+def _warn(runs: int) -> None:
+    """Say early that a project has so many runs that its listing takes too long."""
+    if runs >= MANY_RUNS:
+        log.warning("listing.long", market="dstack", runs=runs, reason=f"the server keeps every run: {NEW_PROJECT}")
+
+
+def _all_machines(listed: Listed) -> Iterable[rows.Machine]:
+    yield from (machine for machines in listed.machines.values() for machine in machines)
+    yield from listed.without_run
 
 
 def _place(run: rows.Run) -> _Place | None:
@@ -151,7 +193,9 @@ async def _pages(
     after: Callable[[_Row], Mapping[str, str]],
     size: int,
     what: str,
+    since: datetime | None,
 ) -> list[_Row]:
+    """Return the rows of all pages, or of those that go back to an instant."""
     found: dict[str, _Row] = {}
     place: Mapping[str, str] = {}
     for _ in range(MOST_PAGES):
@@ -163,6 +207,9 @@ async def _pages(
         if len(page) < size:
             return list(found.values())
         place = after(page[-1])
+        last = tolerant_rows.moment(next(iter(place.values())))
+        if since is not None and last is not None and last < since:
+            return list(found.values())
         if len(found) == known or not all(place.values()):
             raise market_errors.Malformed(f"dstack's listing of {what} repeats a page; it is refused.")
-    raise market_errors.Malformed(f"dstack's listing of {what} has more than {MOST_PAGES} pages; it is refused.")
+    raise market_errors.Malformed(f"dstack's listing of {what} has more than {MOST_PAGES} pages: {NEW_PROJECT}.")

@@ -1,7 +1,7 @@
 """The port over one project of a dstack server: a run is the instance, and a pool of a cloud's machines is the offer.
 
 Invariants: those of the port. Beyond them:
-1. A listing has every run and every machine of every page, or it is refused.
+1. A listing has every run and every machine that may matter, or it is refused.
 2. A run is listed until its machines are proven gone, also if somebody deletes it before. `release` stops an active
    run; it deletes a finished one only after that proof. Until then the machine counts as billing.
 3. Runs start in one fleet that is made for gpubid alone. While it is missing or unusable, nothing is offered.
@@ -98,7 +98,8 @@ class DstackMarket:
         standing = {run.id: self._standing(run, listed) for run in listed.runs}
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
         self._deletions.look(listed, standing)
-        mattering = [run for run in listed.runs if self._deletions.is_kept(run) or _may_matter(run, standing[run.id])]
+        mattering = [run for run in listed.runs if self._deletions.is_kept(run) or _may_matter(run, listed)]
+        self._listing.note(listed, mattering)
         found = [self._shown(run, standing[run.id], listed) for run in mattering]
         alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
         return [*found, *map(_machine, alone)]
@@ -295,9 +296,10 @@ def _submitted(raw: bytes, name: str) -> str:
     return run.id
 
 
-def _may_matter(run: rows.Run, where: states.Standing) -> bool:
-    """Return whether a run is listed: one of ours until it is deleted, another's while it is active."""
-    return not run.deleted and (names.is_ours(run) or run.status not in states.FINISHED or where.may_bill)
+def _may_matter(run: rows.Run, listed: listing.Listed) -> bool:
+    """Return whether a run is listed: one of ours until it is deleted, another's while it or its machine is there."""
+    is_there = run.status not in states.FINISHED or deletions.is_there(run, listed)
+    return not run.deleted and (names.is_ours(run) or is_there)
 
 
 def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
