@@ -6,6 +6,7 @@ Invariants:
    listing is judged. Else our own pause would look like a stop by somebody else, and our release like a lost host.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 
@@ -34,14 +35,16 @@ class UnjournaledEndings:
         """The last one of each lease, by the id of the lease."""
 
     async def send(self, intent: Intent, decision: Decision, market: port.Market, error: LedgerError) -> None:
-        """Send an ending of now; any other order stays unsent."""
+        """Send an ending; any other order stays unsent."""
         log.error(LoggedKind.INTENT_UNJOURNALED, kind=intent.kind.value, lease=intent.lease_id, reason=str(error))
         if not isinstance(decision, Release | Pause):
             return
-        release = partial(market.release, is_gentle=due_endings.is_gentle(decision, intent.recorded_at))
-        for call in (release, market.pause) if isinstance(decision, Release) else (market.pause,):
+        for call in _calls(market, decision, intent.recorded_at):
             try:
                 await call(intent.instance_id)
+            except market_errors.Unfinished:
+                self._owed[intent.lease_id] = intent, decision
+                return
             except market_errors.MarketError as failure:
                 log.error(LoggedKind.INTENT_UNSENT, kind=intent.kind.value, lease=intent.lease_id, code=failure.code)
                 if isinstance(failure, market_errors.Ambiguous):
@@ -63,6 +66,15 @@ class UnjournaledEndings:
             for intent, decision in owed.values():
                 _record(tx, ledger, intent, decision, now)
         self._owed = {lease: each for lease, each in self._owed.items() if owed.get(lease) is not each}
+
+
+def _calls(
+    market: port.Market, decision: Release | Pause, now: datetime
+) -> tuple[Callable[[str], Awaitable[None]], ...]:
+    """Return the calls to try, one after the other until one succeeds."""
+    if isinstance(decision, Pause):
+        return (market.pause,)
+    return partial(market.release, is_gentle=due_endings.is_gentle(decision, now)), market.pause
 
 
 def _record(tx: Transaction, ledger: Ledger, intent: Intent, decision: Release | Pause, now: datetime) -> None:
