@@ -302,6 +302,17 @@ async def test_a_retry_puts_the_progress_of_its_workload_back_to_nothing(desk: D
     assert (known.hours, known.told_at, known.since, known.lease_id) == (0.0, NOW, done.since, "")
 
 
+async def test_nothing_is_retried_while_a_rent_is_in_doubt(desk: Desk) -> None:
+    """What comes of it works for the old run."""
+    await begun(desk)
+    doubt = builders.intent(9, kind=IntentKind.RENT, state=IntentState.RECORDED, slot=builders.slot(), sent_at=None)
+    async with desk.ledger.transaction() as tx:
+        tx.record_intent(doubt)
+    works = (builders.guarded(slots=2),)
+    assert await refused(desk, Order("retry", "train"), leases=(), workloads=works) == "slot_busy"
+    assert (await read(desk, Order("retry", "train/1"), leases=(), workloads=works)).runs
+
+
 async def test_nothing_is_retried_while_a_lease_still_does_it_or_where_no_guard_keeps_it(desk: Desk) -> None:
     assert await refused(desk, Order("retry", "train"), leases=()) == "no_run"
     await begun(desk)

@@ -267,6 +267,10 @@ def _refuse_filled(place: Slot, grounds: Grounds) -> None:
             raise OrderError(
                 "slot_filled", f"slot {place} is filled by {lease.lease_id}: release that one first, or give --into"
             )
+    _refuse_busy(place, grounds)
+
+
+def _refuse_busy(place: Slot, grounds: Grounds) -> None:
     for intent in grounds.known.intents:
         if intent.slot == place and intent.is_open and intent.kind.is_paying:
             raise OrderError("slot_busy", f"slot {place} has intent {intent.intent_id} in doubt: try again in a minute")
@@ -282,6 +286,9 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     runs = [run for run in meant if hold.of_slot(run.slot).is_within(target)]
     if not runs:
         raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
+    for run in runs:
+        # What comes of a rent in doubt would work for the old run.
+        _refuse_busy(run.slot, grounds)
     begun = tuple(guard_runs.next_run(run, grounds.now) for run in runs)
     try:
         lifted = _lifting(lifted_holds.of(order, grounds, lifted_holds.OF_A_RESUME))
