@@ -28,7 +28,7 @@ from agent.act.orders import changed_workloads, kill_order, order_grounds
 from agent.act.run_times.window_log import WindowLog
 from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
-from agent.config import guard_archive
+from agent.config import guard_archive, service_reach
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
 from agent.decide.facts import Alert
@@ -83,6 +83,8 @@ class App:
         self.seen: Pass | None = None
         self._is_dry = is_dry
         self._stopped_because = ""
+        self._unpaid: Mapping[str, str] = {}
+        """Why the files of the last reload let nothing be paid for on a market, by its name."""
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self.pollers = [self._poller(settings, outside) for settings in config.markets]
@@ -280,10 +282,17 @@ class App:
         return reload_review.findings(config, held, self.rules.caps, self.rules.workloads)
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
-        """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""
-        self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
+        """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start.
+
+        On a market that the files lack nothing is paid for, and no workload looks for capacity.
+        """
+        works = service_reach.on_kept_markets(self.config, config)
+        self.rules = Rules(works, tuned, config.limits, config.poll)
         mine = self.config
         self.config = replace(config, markets=mine.markets, ledger=mine.ledger, ledger_server=mine.ledger_server)
+        self._unpaid = {each.name: service_reach.why_unpaid(each, config) for each in mine.markets}
+        for poller in self.pollers:
+            poller.forbid(self._unpaid[poller.market.name])
 
     def billing(self) -> tuple[tuple[Lease, ...], money.UsdPerHour]:
         """Return the leases that go on billing when the program stops, and their rate per hour."""
@@ -356,4 +365,4 @@ class App:
         now = self.clock.now()
         if operator_holds.kill_of_everything(self.ledger.recollection(now).holds, now) is not None:
             return "all spending was stopped by `gpubid kill` while this waited to be sent"
-        return self._why_unpaid()
+        return self._why_unpaid() or self._unpaid.get(intent.market, "")

@@ -74,6 +74,10 @@ class Poller:
         self.prober: Prober | None = None
         """Set by the composition root, if instances themselves can be probed."""
 
+    def forbid(self, because: str) -> None:
+        """Show from the next look on that nothing may be paid for there; an empty text allows it again."""
+        self._no_spend = because
+
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
         skew = self._clock.heed(self.market.name, None)

@@ -100,14 +100,14 @@ class OperatorSocket:
         process: Process | None = None,
         routes: Iterable[web.RouteDef] = (),
     ) -> None:
-        """Serve at `path`. `wake` starts a cycle at once. `operators` has the users' rights.
+        """Serve at `path`. `wake` starts a cycle at once. `operators` names the group that may connect.
 
         Without a `process` nothing can be reloaded and nothing is late. `routes` are further routes for every user who
         can connect.
         """
         self._orders = orders
         self._process = process
-        self._operators = operators or Operators()
+        self._group = (operators or Operators()).group
         self._wake = wake
         self._path = path
         refusals = Refusals(orders.clock.monotonic)
@@ -143,7 +143,7 @@ class OperatorSocket:
         await self._runner.setup()
         try:
             await web.UnixSite(self._runner, self._path).start()
-            access.open_to_group(self._path, self._operators.group)
+            access.open_to_group(self._path, self._group)
         except OSError as error:
             await self._runner.cleanup()
             why = os.strerror(error.errno) if error.errno else str(error)
@@ -157,7 +157,9 @@ class OperatorSocket:
             self._path.unlink()
 
     def _may_order(self, who: access.Peer) -> bool:
-        return access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order)
+        # A reload changes the rights of users at once. The group of the socket stays until the next start.
+        operators = self._orders.config.operators
+        return access.may_order(who, operators.uids, may_group_order=operators.may_group_order)
 
     async def _say(self, request: web.Request) -> web.Response:
         who = access.peer(request)

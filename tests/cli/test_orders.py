@@ -197,12 +197,17 @@ async def test_a_named_uid_may_order(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("needs root to become somebody else")
     config = programs.LIVE.replace("[web]", "[operators]\nuids = [65534]\n[web]")
-    async with programs.running(tmp_path, config=config) as (_, _daemon):
+    async with programs.running(tmp_path, config=config) as (market, daemon):
         let_others_in(tmp_path)
         sock, body = tmp_path / "ledger.sqlite.sock", '{"verb": "drain", "target": "train"}'
         answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
         assert " 200 OK" in answer, answer
         assert (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"][0]["after"] == "uid 65534"
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        await daemon.reload()
+        await daemon.until_logged("config.reloaded")
+        answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
+        assert " 403 " in answer, answer
 
 
 async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read(

@@ -19,6 +19,25 @@ def test_a_market_that_is_added_waits_for_the_next_start(tmp_path: Path) -> None
     assert list(service_reach.shortfalls(after, after)) == []
 
 
+def test_a_market_that_is_removed_is_paid_nothing_at_once(tmp_path: Path) -> None:
+    before = load(tmp_path, GOOD + '[markets.runpod]\nsimulated = "calm"\n')
+    after = load(tmp_path, GOOD)
+    assert [
+        (each.about, "nothing is paid for" in each.sentence) for each in service_reach.shortfalls(before, after)
+    ] == [("markets.runpod", True)]
+    removed, kept = before.market("runpod"), before.market("vast")
+    assert removed is not None
+    assert kept is not None
+    assert "[markets.runpod] is gone" in service_reach.why_unpaid(removed, after)
+    assert service_reach.why_unpaid(kept, after) == ""
+
+
+def test_a_changed_group_of_operators_is_named(tmp_path: Path) -> None:
+    before = load(tmp_path, GOOD)
+    after = load(tmp_path, GOOD + '[operators]\ngroup = "adm"\nuids = [7]\n')
+    assert [each.about for each in service_reach.shortfalls(before, after)] == ["operators.group"]
+
+
 def test_each_key_of_the_web_server_that_changes_is_named(tmp_path: Path) -> None:
     before = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\n')
     after = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\nnames = ["box"]\ncredential = "web_token"\n')
