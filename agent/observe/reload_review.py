@@ -45,15 +45,15 @@ def findings(
     """
     spend_of = snapshot.renamed(dict(held.spend_of), config.workloads)
     standing = reload.present(held.leases, held.intents, held.total, held.now, spend_of)
-    return reload.findings(_after(config, held), held.leases, standing, before, works)
+    return reload.findings(_after(config, held), held.leases, standing, before, works, held.intents)
 
 
 def at_start(config: Config, held: Holdings) -> tuple[reload.Finding, ...]:
-    """Return the findings that forbid a start: only those that would orphan a lease.
+    """Return the findings that forbid a start: only those that would orphan a lease or a rent.
 
     At a start the earlier caps are not known, and a cap that is reached is no reason to look after nothing.
     """
-    return reload.orphaning(_after(config, held), held.leases)
+    return reload.orphaning(_after(config, held), held.leases, held.intents)
 
 
 def _after(config: Config, held: Holdings) -> reload.After:

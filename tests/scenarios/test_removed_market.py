@@ -1,8 +1,10 @@
-"""A reload without a market's table pays for nothing there, and with that table again it does."""
+"""Files without a market's table: a reload pays for nothing there, and nothing that may bill there is left alone."""
 
 from dataclasses import replace
 from pathlib import Path
 
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, both
 from tests.support.scene import POLL, strategies
@@ -24,3 +26,22 @@ async def test_a_market_that_a_reload_removes_is_paid_nothing_until_it_is_back(t
         world.app.reload(two, strategies())
         await world.until(lambda: len(world.running()) == 2)
         assert sorted(lease.market for lease in world.leases()) == ["runpod", "vast"]
+
+
+async def test_a_lease_whose_release_is_throttled_refuses_files_without_its_market(tmp_path: Path) -> None:
+    job = builders.workload("train", markets=("runpod",))
+    async with both(tmp_path, job, climate=OF_THE_PAST, poll=POLL) as world:
+        await world.until(lambda: bool(world.running()))
+        (held,) = world.leases()
+        world.weather("runpod", "throttle_retry_after", retry_after=60)
+        await world.app.say(Order("kill", held.lease_id), "a person")
+        assert [lease.state for lease in world.leases()] == [LeaseState.RELEASING]
+        vast_alone = tuple(each for each in world.config.markets if each.name == "vast")
+        without = replace(world.config, markets=vast_alone, workloads=(builders.workload("train"),))
+        for is_start in (True, False):
+            codes = [each.code for each in world.app.findings(without, is_start=is_start) if each.is_refusal]
+            assert codes == ["market_gone"]
+        world.still()
+        await world.until(lambda: not world.leases())
+        assert world.app.findings(without, is_start=True) == ()
+        assert not world.live()

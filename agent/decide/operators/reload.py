@@ -20,7 +20,7 @@ from agent.domain.fleet import Spend
 from agent.domain.record.budget import SUMS, Scope, Thresholds
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
-from agent.domain.record.intent import Intent
+from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.only_copy import may_leave
@@ -57,14 +57,16 @@ def findings(
     standing: limits.CommittedSpend,
     before: limits.Limits | None,
     present_works: Iterable[Workload] = (),
+    intents: Iterable[Intent] = (),
 ) -> tuple[Finding, ...]:
-    """Return the effects of the files on the leases.
+    """Return the effects of the files on the leases, and on the rents among `intents` that no listing has settled.
 
     `before` are the present caps, None if unknown. `present_works` are the present workloads, empty if unknown.
     """
-    open_leases = [lease for lease in leases if lease.is_open and not lease.is_held]
-    kept = [lease for lease in open_leases if lease.state is not LeaseState.RELEASING]
+    leases = tuple(leases)
+    kept = _kept(leases)
     return (
+        *_without_market(after, leases, intents),
         *_orphans(after, kept),
         *_unheard(after, kept, {work.name: work for work in present_works}),
         *_over_caps(after, kept, standing, before),
@@ -73,14 +75,39 @@ def findings(
     )
 
 
-def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
-    """Return the findings that forbid a start with the files: orphaned leases and unheard guards.
+def orphaning(after: After, leases: Iterable[Lease], intents: Iterable[Intent] = ()) -> tuple[Finding, ...]:
+    """Return the findings that forbid a start with the files: orphaned leases and rents, and unheard guards.
 
     A reached cap only pauses.
     """
-    open_leases = [lease for lease in leases if lease.is_open and not lease.is_held]
-    kept = [lease for lease in open_leases if lease.state is not LeaseState.RELEASING]
-    return (*_orphans(after, kept), *_unheard(after, kept, {}))
+    leases = tuple(leases)
+    kept = _kept(leases)
+    return (*_without_market(after, leases, intents), *_orphans(after, kept), *_unheard(after, kept, {}))
+
+
+def _kept(leases: Iterable[Lease]) -> list[Lease]:
+    """Return the open leases that fill a slot and are to go on."""
+    filling = (lease for lease in leases if lease.is_open and not lease.is_held)
+    return [lease for lease in filling if lease.state is not LeaseState.RELEASING]
+
+
+def _without_market(after: After, leases: Iterable[Lease], intents: Iterable[Intent]) -> Iterator[Finding]:
+    """Yield what may bill on a market that the files lack. Without the market nobody lists or releases it."""
+    for lease in (lease for lease in leases if lease.is_open and lease.market not in after.markets):
+        bill = f"{lease.lease_id} of {lease.slot} ({lease.billing_rate}) is there"
+        ends = f"write it again and give `gpubid release {lease.lease_id}`"
+        if lease.state is LeaseState.RELEASING:
+            bill, ends = f"{bill} until its release is proven", "write it again"
+        shown = "remove it once `gpubid fleet` shows that lease no more"
+        yield _market_gone(lease.market, f"{bill}; {ends}; {shown}")
+    for intent in intents:
+        if intent.is_open and intent.kind is IntentKind.RENT and intent.market not in after.markets:
+            fix = "write it again; remove it once `gpubid fleet` shows no doubt there"
+            yield _market_gone(intent.market, f"rent {intent.intent_id} for {intent.slot} is not settled; {fix}")
+
+
+def _market_gone(market: str, sentence: str) -> Finding:
+    return Finding(f"markets.{market}", "market_gone", f"[markets.{market}] is gone, but {sentence}")
 
 
 def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
@@ -91,12 +118,8 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
         work = names.get(name) or names.get(new_names.get(name, ""))
         bill = f"{lease.lease_id} of {lease.slot} ({lease.billing_rate})"
         if lease.market not in after.markets:
-            yield Finding(
-                f"markets.{lease.market}",
-                "market_gone",
-                f"[markets.{lease.market}] is gone, but {bill} is there; `gpubid release {lease.lease_id}` first",
-            )
-        elif work is None:
+            continue
+        if work is None:
             yield Finding(
                 f"workloads.{name}",
                 "workload_gone",

@@ -12,12 +12,13 @@ from agent.decide.operators import reload
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
-from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
+from tests.support.builders import NOW, guarded, intent, lease, per_hour, requirements, slot, usd, workload
 from tests.support.expiring import held as hold
 
 HELD = lease()
@@ -81,6 +82,23 @@ def test_no_slots_are_refused_while_a_slot_is_held_as_fewer_are() -> None:
 @pytest.mark.parametrize("change", [{"is_held": True}, {"state": LeaseState.RELEASING}])
 def test_what_is_held_or_leaving_refuses_nothing(change: dict[str, Any]) -> None:
     assert codes(after(workload("other")), lease(**change)) == []
+
+
+@pytest.mark.parametrize("change", [{}, {"is_held": True}, {"state": LeaseState.RELEASING}], ids=str)
+def test_every_open_lease_of_a_market_that_is_gone_refuses_a_reload_and_a_start(change: dict[str, Any]) -> None:
+    files, billing = after(markets=("runpod",)), lease(**change)
+    assert codes(files, billing) == ["market_gone"]
+    (found,) = reload.orphaning(files, (billing,))
+    assert "remove it once `gpubid fleet` shows that lease no more" in found.sentence
+    assert ("`gpubid release" in found.sentence) == (billing.state is not LeaseState.RELEASING)
+    assert reload.orphaning(files, (lease(state=LeaseState.ENDED),)) == ()
+
+
+@pytest.mark.parametrize("state", IntentState)
+def test_an_unsettled_rent_on_a_market_that_is_gone_refuses_a_start(state: IntentState) -> None:
+    files, rent = after(markets=("runpod",)), intent(state=state)
+    found = [each.code for each in reload.orphaning(files, (), (rent,))]
+    assert found == (["market_gone"] if rent.is_open else [])
 
 
 def test_a_cap_that_stays_as_it_was_refuses_nothing() -> None:
