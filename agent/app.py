@@ -303,7 +303,7 @@ class App:
         """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         stopped = self._stopped_because, self._replicas.notices()
-        unpaid = notices.notices(views, *stopped, is_writable=self.ledger.is_writable)
+        unpaid = notices.notices(views, *stopped, self.ledger.why_unwritable)
         return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices(), *self.demand.notices())
 
     def doubts(self) -> list[Intent]:
@@ -361,7 +361,7 @@ class App:
         if not intent.kind.begins_work:
             return ""
         if not self.ledger.is_writable:
-            return "the ledger's disk is nearly full: nothing more is paid for until there is room"
+            return self.ledger.why_unwritable
         now = self.clock.now()
         if operator_holds.kill_of_everything(self.ledger.recollection(now).holds, now) is not None:
             return "all spending was stopped by `gpubid kill` while this waited to be sent"

@@ -21,6 +21,7 @@ from agent import systemd
 from agent.clock import Clock
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
+from agent.ledger.file import sidecar
 from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import open_reader
@@ -73,8 +74,8 @@ class Standby:
         self._is_told_again = False
         self._is_told = ""
         lead_metrics.show_version(registry)
-        figures = lead_metrics.LeadFigures(registry)
-        figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
+        self._figures = lead_metrics.LeadFigures(registry)
+        self._figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
 
     async def run(self) -> bool:
         """Return True once this daemon leads, or False after a SIGHUP: then its files are to be read again.
@@ -128,6 +129,7 @@ class Standby:
     async def _looked(self, wait: float = LOOK_SECONDS) -> bool:
         """Look once after so many seconds, and return whether this daemon leads now."""
         frozen = self._campaign.frozen
+        self._figures.of(sidecar.read_fleet_id(self._config.ledger) or "")
         try:
             leader = await asyncio.get_running_loop().run_in_executor(None, self._campaign.look, wait)
             self._last_look = LastLook(leader, unfit=await self._judged(leader))

@@ -9,6 +9,8 @@ from agent.decide.facts import Fact, InstanceFound
 
 
 def second_daemon(facts: Iterable[Fact]) -> str:
-    """Return why writing must stop for good, or an empty text."""
+    """Return why writing must stop for good, with the fix, or an empty text."""
     others = [fact for fact in facts if isinstance(fact, InstanceFound) and fact.verdict == "second_daemon"]
-    return others[0].sentence if others else ""
+    if not others:
+        return ""
+    return f"nothing more is written: {others[0].sentence}; stop the wrong one, then start the other again"

@@ -138,6 +138,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         there = replace(outside, observer=figures.observer, ledger_place=place)
         with schedule.opening(notifier.watchdog, notifier.watchdog_seconds):
             app = await App.open(config, tuned, there, is_dry=is_dry)
+        figures.lead.of(app.ledger.fleet_id)
         unfit = app.findings(config, is_start=True)
         if unfit:
             await app.close()

@@ -43,8 +43,8 @@ class Ledger:
         self.path = place.path
         """The path that names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
-        self.is_writable = True
-        """Whether the last commit succeeded and the ballast exists; if not, nothing may be paid for."""
+        self.why_unwritable = ""
+        """Why nothing may be paid for, and the fix: the last commit failed, or the ballast has no room. Else empty."""
         self.owed: tuple[OperatorHold, ...] = ()
         """A kill of everything that could not be committed yet; it counts in place of a recorded one."""
         self._writes_begun = self._writes_ended = 0
@@ -86,6 +86,11 @@ class Ledger:
     def place(self) -> Storage:
         """The place of the tables, for callers that open a reader of their own."""
         return self._place
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the last commit succeeded and the ballast exists; if not, nothing may be paid for."""
+        return not self.why_unwritable
 
     def refuse_unled(self) -> None:
         """Raise if this daemon cannot show that it still leads. On a file it always does.
@@ -252,11 +257,17 @@ class Ledger:
         finally:
             self._writes_ended = self._writes_begun
         if not self.is_writable:
-            self.is_writable = self._place.keep_room()
+            self.why_unwritable = self._lack_of_room()
+
+    def _lack_of_room(self) -> str:
+        """Return why the last records have no room of their own; empty if they have."""
+        if self._place.keep_room():
+            return ""
+        return f"the disk of {self.path} is full: make room (`df {self.path.parent}`); until then nothing is paid for"
 
     async def _after_failure(self, error: LedgerError) -> None:
         if error.code is Code.UNWRITABLE:
-            self.is_writable = False
+            self.why_unwritable = error.sentence
             self._place.free_room()
         # Only the file shows whether a failed commit took place. If it cannot be read now, it is read before anything
         # else is written.
@@ -305,7 +316,7 @@ class Ledger:
         elif beside_id != self.fleet_id:
             raise self._mismatch(beside_id)
         self._memory = await self._tables.run(self._recall, within_seconds=READ_SECONDS, reads=True)
-        self.is_writable = self._place.keep_room()
+        self.why_unwritable = self._lack_of_room()
 
     def _mismatch(self, beside_id: str) -> LedgerError:
         file = sidecar.sibling(self.path, ".fleet")

@@ -15,8 +15,10 @@ class LeadFigures:
         self._leads = Gauge(
             "gpubid_leads",
             "Whether this daemon can show that it leads its fleet; 1 where the ledger is a file.",
+            ("fleet",),
             registry=target,
         )
+        self._fleet, self._shown = "", lambda: 1.0
         self._since = Gauge(
             "gpubid_leader_since_timestamp_seconds",
             "Since when the present leader leads; 0 where the ledger is a file, or if no leader is seen.",
@@ -27,11 +29,18 @@ class LeadFigures:
             "When the leader wrote the last beat that is known; 0 where the ledger is a file, or if no leader is seen.",
             registry=target,
         )
-        self._leads.set(1)
+        self.of("")
+
+    def of(self, fleet: str) -> None:
+        """Name the fleet whose lead it is. A standby knows it once it has seen its ledger; until then it is empty."""
+        self._leads.clear()
+        self._fleet = fleet
+        self._leads.labels(fleet).set_function(self._shown)
 
     def follow(self, leads: Callable[[], float], since: Callable[[], float], beat: Callable[[], float]) -> None:
         """Read the figures from now on from these functions; the last two return seconds since 1970."""
-        self._leads.set_function(leads)
+        self._shown = leads
+        self.of(self._fleet)
         self._since.set_function(since)
         self._beat.set_function(beat)
 

@@ -309,4 +309,6 @@ def test_a_second_daemon_says_why_writing_stops() -> None:
     row = builders.instance(7)
     assert second_daemon.second_daemon([InstanceFound(row, "adopt", builders.lease(1), "adopted")]) == ""
     found = InstanceFound(row, "second_daemon", None, "another daemon runs on this fleet")
-    assert second_daemon.second_daemon([found]) == "another daemon runs on this fleet"
+    assert second_daemon.second_daemon([found]) == (
+        "nothing more is written: another daemon runs on this fleet; stop the wrong one, then start the other again"
+    )

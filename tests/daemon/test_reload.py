@@ -170,6 +170,10 @@ async def test_what_waits_for_the_next_start_is_told_and_withdrawn_spend_holds_a
         told = {line["about"] for line in await daemon.until_logged("config.deferred", times=3)}
         assert told == {"markets.vast.spend", "ledger.path", "web.listen"}
         await daemon.until_logged("writing.stopped")
+        page = await daemon.page("/")
+        why = "spend is false since a reload: nothing is paid for until a restart with spend = true"
+        assert f"<strong>daemon</strong>: {why}" in page
+        assert "stop the wrong one" not in page, "there is no second daemon"
         seen = len((await market.truth())["calls"])
         await until(lambda: _has_calls(market, seen + 3), "three more looks")
         assert not await market.writes()

@@ -56,7 +56,8 @@ async def test_a_standby_sends_nothing_answers_who_leads_and_takes_over(tmp_path
             assert summary.code == 0, "that somebody leads is no problem"
             page, metrics = await first.page("/"), await first.page()
             assert re.search(r"leads since .* its last beat is \d+ s old", page)
-            assert "gpubid_leads 1.0" in metrics
+            fleet_id = (two.places[1] / "ledger.sqlite.fleet").read_text().strip()
+            assert f'gpubid_leads{{fleet="{fleet_id}"}} 1.0' in metrics
             assert json.loads(await first.page("/healthz"))["role"] == "leader"
             (contract,) = await two.live()
             parsed = labels.parse(contract["label"])

@@ -118,7 +118,8 @@ async def test_a_lost_session_pays_for_nothing_once_and_then_goes_on(served: Led
     refused = await refusal(served, 2)
     assert refused.code is Code.UNWRITABLE
     assert "doctor" in refused.sentence
-    assert not served.is_writable
+    assert served.why_unwritable == refused.sentence
+    assert "disk" not in refused.sentence
     assert known(served) == {"n1"}, "what was committed is still known"
     await record(served, 2)
     assert served.is_writable

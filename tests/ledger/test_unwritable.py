@@ -65,13 +65,13 @@ async def test_a_full_disk_takes_the_last_words_from_the_ballast(small_disk: Pat
     error = await write_until_refused(ledger)
     assert error.code is Code.UNWRITABLE
     assert "free space" in error.sentence
-    assert not ledger.is_writable
+    assert ledger.why_unwritable == error.sentence
     assert not ballast.exists()
     # The ballast's room holds what must still be said; paying waits, as the ballast cannot be had back.
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.SENT, at=NOW)
     assert ledger.recollection().intents[0].state is IntentState.SENT
-    assert not ledger.is_writable
+    assert f"is full: make room (`df {small_disk}`)" in ledger.why_unwritable
     filler.unlink()
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW)

@@ -114,7 +114,7 @@ async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path)
         _, text = await page.get("/")
     assert "Alerts" not in calm
     assert text.index("Alerts") < text.index("<h1>Fleet") < text.index("Running")
-    assert "<strong>daemon</strong>: nothing more is written: another daemon &lt;script&gt;" in text
+    assert "<strong>daemon</strong>: another daemon &lt;script&gt;" in text
     assert "(writing_stopped)" in text
 
 

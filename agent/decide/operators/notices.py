@@ -22,10 +22,13 @@ class Notice:
 
 
 def notices(
-    views: Mapping[str, MarketView], stopped_because: str, of_ledger: Sequence[Notice] = (), *, is_writable: bool
+    views: Mapping[str, MarketView], stopped_because: str, of_ledger: Sequence[Notice] = (), why_unwritable: str = ""
 ) -> tuple[Notice, ...]:
-    """Return the notices about why the daemon does not pay, its own state first, then `of_ledger`."""
-    own = (*_of_daemon(stopped_because, is_writable=is_writable), *of_ledger)
+    """Return the notices about why the daemon does not pay, its own state first, then `of_ledger`.
+
+    `stopped_because` and `why_unwritable` are whole sentences with their fix, or empty.
+    """
+    own = (*_of_daemon(stopped_because, why_unwritable), *of_ledger)
     said = {stopped_because, *(notice.sentence for notice in of_ledger)}
     return (*own, *_of_markets(views.values(), said))
 
@@ -51,13 +54,11 @@ def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
             yield Notice(name, "held", sentence)
 
 
-def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
+def _of_daemon(stopped_because: str, why_unwritable: str) -> Iterator[Notice]:
     if stopped_because:
-        sentence = f"nothing more is written: {stopped_because}; stop the wrong one, then start the other again"
-        yield Notice("daemon", "writing_stopped", sentence)
-    if not is_writable:
-        sentence = "its disk is full: nothing is paid for until there is room; make room; running leases go on"
-        yield Notice("ledger", "unwritable", sentence)
+        yield Notice("daemon", "writing_stopped", stopped_because)
+    if why_unwritable:
+        yield Notice("ledger", "unwritable", f"{why_unwritable}; running leases go on")
 
 
 def _of_markets(views: Iterable[MarketView], said: Collection[str]) -> Iterator[Notice]:

@@ -13,8 +13,8 @@ from tests.support import builders
 VIEW = builders.view()
 
 
-def told(view: MarketView = VIEW, stopped_because: str = "", *, is_writable: bool = True) -> list[tuple[str, str]]:
-    made = notices.notices({view.market: view}, stopped_because, is_writable=is_writable)
+def told(view: MarketView = VIEW, stopped_because: str = "", why_unwritable: str = "") -> list[tuple[str, str]]:
+    made = notices.notices({view.market: view}, stopped_because, (), why_unwritable)
     return [(notice.code, notice.sentence) for notice in made]
 
 
@@ -54,7 +54,10 @@ def test_a_small_difference_of_clocks_is_none() -> None:
 
 def test_what_stopped_all_writing_is_told_once_and_first() -> None:
     view = msgspec.structs.replace(VIEW, no_spend_because="a second daemon")
-    assert [code for code, _ in told(view, "a second daemon", is_writable=False)] == ["writing_stopped", "unwritable"]
+    assert told(view, "a second daemon", "the server is away: start it") == [
+        ("writing_stopped", "a second daemon"),
+        ("unwritable", "the server is away: start it; running leases go on"),
+    ]
 
 
 def test_a_held_lease_waits_for_a_person_until_it_is_on_its_way_out() -> None:
