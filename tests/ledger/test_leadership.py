@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from agent.cli.setup import doctor_server
+from agent.cli.setup.doctor_checks import Verdict
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
 from tests.support import engines, postgres
+from tests.support.standby_names import lacking_replica
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
 
-from agent.ledger.server import beat_watch, leader_row, leadership, session  # noqa: E402 - needs the driver
+from agent.ledger.server import beat_watch, leader_row, leadership, server_health, session  # noqa: E402 - needs the driver
 from agent.ledger.server.beat_watch import BeatWatch  # noqa: E402
 from agent.ledger.server.campaign import Campaign  # noqa: E402
 from agent.ledger.server.server_storage import ServerStorage  # noqa: E402
@@ -137,6 +140,29 @@ def test_a_beat_that_its_replica_did_not_confirm_is_none(box: Box) -> None:
         raw.execute(trigger)
     box.lead.beat()
     assert box.code is Code.UNLED
+
+
+def test_a_named_replica_that_is_away_ends_the_shown_lead_after_eight_seconds_and_doctor_says_so(box: Box) -> None:
+    """The handbook said that releases go on for as long as it is away."""
+    address = box.storage.address
+    with lacking_replica(address) as raw:
+        beating = threading.Thread(target=box.lead.beat)
+        beating.start()
+        while not raw.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'").fetchall():
+            """The beat is at the server in a moment."""
+        box.boot.seconds += leader_row.SHOWN_SECONDS - 0.1
+        assert box.code is None, "endings go on meanwhile"
+        box.boot.seconds += 0.1
+        assert box.code is Code.UNLED
+        (line,) = (each for each in doctor_server.judged(server_health.look(address, "")) if each.name == "replicas")
+        assert (line.verdict, "no commit is confirmed" in line.sentence) == (Verdict.FAIL, True), line
+        command = line.fix.partition(": ")[2]
+        assert command.startswith("ALTER SYSTEM SET synchronous_standby_names = ''; ")
+        for statement in command.split("; "):
+            raw.execute(statement)
+        beating.join()
+    box.lead.beat()
+    assert box.code is None, "the command that doctor prints lets commits end without it"
 
 
 def standby(box: Box, path: Path, boot: Boot) -> Campaign:

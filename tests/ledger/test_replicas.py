@@ -109,3 +109,24 @@ def test_a_program_that_stores_the_log_does_not_confirm_for_a_replica() -> None:
     assert "only a program that stores the log confirms commits" in replicas.danger(found)
     both = replicas.Replicas(names="*", connected=("second",), confirming=("second",), has_confirming_receiver=True)
     assert replicas.danger(both) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "confirming", "has_receiver", "waits"),
+    [
+        ("", (), False, False),
+        ('FIRST 1 ("second")', (), False, True),
+        ("second", (), False, True),
+        ("*", ("second",), False, False),
+        ("FIRST 2 (a, b)", ("a",), False, True),
+        ("2 (a, b)", ("a", "b"), False, False),
+        ("any 1 (a, b)", ("a",), False, False),
+        ("ANY 1 (pg_receivewal)", (), True, False),
+        ("second", None, False, False),
+    ],
+)
+def test_commits_wait_while_fewer_replicas_are_connected_than_must_confirm(
+    names: str, confirming: tuple[str, ...] | None, has_receiver: bool, waits: bool
+) -> None:
+    found = replicas.Replicas(names, confirming or (), confirming, has_confirming_receiver=has_receiver)
+    assert replicas.lacks_confirmation(found) is waits

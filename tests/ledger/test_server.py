@@ -1,11 +1,10 @@
 """A ledger on a real PostgreSQL server: one writer, certain commits, refusals in our words, and the reading role."""
 
 import asyncio
-import contextlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
 from tests.support import engines, postgres
-from tests.support.standby_names import set_names
+from tests.support.standby_names import administered, lacking_replica
 
 psycopg = pytest.importorskip("psycopg")
 FIRST_LEADER = """
@@ -41,45 +40,6 @@ async def served(address: ServerAddress, path: Path, clock: SteppedClock) -> Asy
     opened = await Ledger.open(storage.of(path, address), clock=clock)
     yield opened
     await opened.close()
-
-
-def administrator_url(address: ServerAddress) -> str:
-    """Return the address of the server for its superuser."""
-    return address.url.replace(f"{engines.ROLE}:", "lab:")
-
-
-@contextlib.contextmanager
-def administered(address: ServerAddress) -> Iterator[Any]:
-    """Yield a session of the server's own superuser."""
-    with psycopg.connect(administrator_url(address), autocommit=True) as raw:
-        yield raw
-
-
-@contextlib.contextmanager
-def lacking_replica(address: ServerAddress) -> Iterator[Any]:
-    """Let every commit wait for a replica that is not there, while the block runs."""
-    with administered(address) as raw:
-        set_names(administrator_url(address), "nobody")
-        try:
-            while not commit_waits(raw, address):
-                """Commits wait once the server's checkpointer, too, has read the settings again."""
-            yield raw
-        finally:
-            set_names(administrator_url(address), "")
-
-
-def commit_waits(raw: Any, address: ServerAddress) -> bool:
-    """Commit something, and return whether that had to wait for the replica. Then the wait is cancelled."""
-    asked = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
-    with administered(address) as probe:
-        probe.pgconn.send_query(b"SELECT pg_logical_emit_message(true, 'test', '')")
-        is_waiting = False
-        while probe.pgconn.is_busy():
-            is_waiting = is_waiting or bool(raw.execute(asked, (probe.info.backend_pid,)).fetchall())
-            probe.pgconn.consume_input()
-        while probe.pgconn.get_result() is not None:
-            """To the end of its answer."""
-    return is_waiting
 
 
 def end_sessions(address: ServerAddress) -> None:

@@ -77,6 +77,12 @@ def _replicas(found: "ServerHealth") -> Line:
     if danger:
         fix = "run that on the primary as its superuser"
         return Line("replicas", Verdict.FAIL, f"nothing is paid for: {danger}", fix)
+    if replicas.lacks_confirmation(seen):
+        why = f"synchronous_standby_names is {seen.names!r} and too few of these replicas are connected"
+        ends = "no commit is confirmed, so nothing is paid for and, from 8 s on, nothing ends"
+        fix = "start the replica; until it is back, let commits end without it: ALTER SYSTEM SET "
+        fix += "synchronous_standby_names = ''; SELECT pg_reload_conf()"
+        return Line("replicas", Verdict.FAIL, f"{why}: {ends}", fix)
     if not seen.connected:
         return Line("replicas", Verdict.OK, "no replica follows this server")
     sentence = f"synchronous_standby_names is {seen.names!r}, replicas that follow: {len(seen.connected)}"

@@ -8,6 +8,7 @@ PostgreSQL calls them standbys. Here a standby is a daemon.
 3. Programs that only store the log, such as pg_receivewal, are listed like replicas; they cannot take over.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ RECEIVERS = frozenset(
     {"pg_basebackup", "pg_receivewal", "pg_recvlogical", "barman_receive_wal", "barman_streaming_backup"}
 )
 """The names that programs which store the log or a backup have by default (PostgreSQL 15; Barman's documentation)."""
+_NUMBER = re.compile(r"(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(", re.IGNORECASE)
+"""The number of replicas that must confirm, in `synchronous_standby_names`; one if there is none."""
 _CONFIRMING = ("sync", "quorum")
 _FOLLOWERS = """
     SELECT coalesce(application_name, ''), sync_state FROM pg_stat_replication AS sender
@@ -76,6 +79,14 @@ def after(before: Replicas, seen: Replicas) -> Replicas:
         return seen
     left = {*before.left, *before.connected} - set(seen.connected)
     return replace(seen, left=tuple(sorted(left)))
+
+
+def lacks_confirmation(seen: Replicas) -> bool:
+    """Return whether every commit waits, as too few named replicas are connected; False if the role may not see it."""
+    if not seen.names or seen.confirming is None:
+        return False
+    asked = _NUMBER.match(seen.names)
+    return len(seen.confirming) + seen.has_confirming_receiver < (int(asked[1]) if asked else 1)
 
 
 def danger(seen: Replicas) -> str:
