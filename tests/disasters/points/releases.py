@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 
+from agent.decide.reconcile import readback
 from agent.domain.record.lease import LeaseState
 from agent.simulator.mithril.model import Bid
 from agent.simulator.mithril.vms import VmStatus
@@ -231,7 +232,10 @@ class Releases:
             lies = sum(market == box.market and at >= box.thing.created for at, market in self._lies)
             # It costs more indeed, and a ledger that took nothing does not know that it was rented at less.
             is_dearer = code.startswith("mismatch: it costs") and (box.market, box.instance_id) in self._dearer
-            return "" if is_dearer or lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
+            # What a refused bid left behind is stopped. It starts once its bid is enough, while its release is refused.
+            is_leftover = code == readback.REFUSED_AND_DONE and pending.was_decided
+            is_true = is_dearer or is_leftover or lies >= LIES_TO_BELIEVE
+            return "" if is_true else f"recorded is {code!r}, and it is what was rented"
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
             # Where a cap forbids two at once, what its host ends within minutes makes room for the next.
             is_last = code == "moved" and (self._is_last(box) or pending.was_last)
