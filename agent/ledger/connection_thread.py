@@ -86,6 +86,35 @@ async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda:
     return future.result()
 
 
+class _Deadline:
+    """Severs a transaction that takes too long. Its seconds begin once it is connected: before, nothing can be severed.
+
+    Connecting has its own time limits.
+    """
+
+    def __init__(self, seconds: float | None, sever: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._sever = sever
+        self._loop = asyncio.get_running_loop()
+        self._late: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Begin to count, from the thread of the connection."""
+        if self._seconds is not None:
+            self._loop.call_soon_threadsafe(self._arm)
+
+    def end(self) -> None:
+        """Stop, from the event loop."""
+        self._is_over = True
+        if self._late is not None:
+            self._late.cancel()
+
+    def _arm(self) -> None:
+        if not self._is_over and self._seconds is not None:
+            self._late = self._loop.call_later(self._seconds, self._sever)
+
+
 class ConnectionThread:
     """A connection that outlives single transactions; `run` may be called from one event loop at a time."""
 
@@ -115,7 +144,8 @@ class ConnectionThread:
 
         `reads` says that `work` writes nothing.
 
-        A transaction that takes longer than `within_seconds` ends as UNWRITABLE where the engine is on a server.
+        A transaction that takes longer than `within_seconds` after it is connected ends as UNWRITABLE where the engine
+        is on a server.
 
         A cancelled caller still waits for the end of the work, and `then` is still called. A commit cannot be undone,
         and leaving it unattended would let the memory and the file differ.
@@ -123,14 +153,11 @@ class ConnectionThread:
         Raises:
             LedgerError: UNWRITABLE, CONFLICT or CORRUPT; then nothing of `work` is kept.
         """
-        late = None
-        if within_seconds is not None:
-            late = asyncio.get_running_loop().call_later(within_seconds, self._link.sever)
+        deadline = _Deadline(within_seconds, self._link.sever)
         try:
-            return await self._finish(lambda: self._transact(work, reads=reads), then)
+            return await self._finish(lambda: self._transact(work, connected=deadline.begin, reads=reads), then)
         finally:
-            if late is not None:
-                late.cancel()
+            deadline.end()
 
     async def read(self, query: sa.Executable, value_of: Callable[[Any], T]) -> list[T]:
         """Return the rows of a query as values, made on the ledger's thread to keep the event loop free.
@@ -164,7 +191,10 @@ class ConnectionThread:
     async def _finish(self, work: Callable[[], T], then: Callable[[], None] = lambda: None) -> T:
         return await finished(asyncio.get_running_loop().run_in_executor(self._thread, work), then)
 
-    def _transact(self, work: Callable[[sa.Connection], T], *, reads: bool = False) -> T:
+    def _transact(
+        self, work: Callable[[sa.Connection], T], *, connected: Callable[[], None] = lambda: None, reads: bool = False
+    ) -> T:
+        """Run `work` in one transaction; call `connected` before it begins."""
         errors: tuple[type[Exception], ...] = (
             *self._link.errors,
             exc.SQLAlchemyError,
@@ -172,7 +202,9 @@ class ConnectionThread:
             OverflowError,
         )
         try:
-            return self._transacted(self._connected(), work, reads=reads)
+            connection = self._connected()
+            connected()
+            return self._transacted(connection, work, reads=reads)
         except errors as error:
             refused = self._link.in_our_words(error)
             if self._link.is_lost(refused):

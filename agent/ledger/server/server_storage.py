@@ -1,7 +1,6 @@
 """A ledger in a schema of a PostgreSQL server. The small files beside a ledger are on this machine as before."""
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -108,15 +107,12 @@ class ServerStorage:
     def prepare(self) -> None:
         """Create or upgrade the tables, and begin this daemon's epoch."""
         raw = self._writing()
-        late = threading.Timer(PREPARE_SECONDS, session.sever, (raw,))
-        late.start()
         try:
-            server_tables.prepare(raw, self.address)
-            leader = leader_row.begin(raw)
+            with session.severed_after(raw, PREPARE_SECONDS):
+                server_tables.prepare(raw, self.address)
+                leader = leader_row.begin(raw)
         except psycopg.Error as error:
             raise self._in_our_words(error) from error
-        finally:
-            late.cancel()
         self._epoch = leader.epoch
         if self.lead is not None:
             self.lead.begin(leader)
@@ -226,9 +222,10 @@ class ServerStorage:
             return raw
         raw = session.connect(self.address, self._word(reads=False), reads=False)
         try:
-            leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
-            session.take_lock(raw, self.address)
-            leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
+            with session.severed_after(raw, session.CONNECT_SECONDS):
+                leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
+                session.take_lock(raw, self.address)
+                leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
         except LedgerError as error:
             found = session.holder(raw, self.address.schema) if error.code is Code.LOCKED else None
             raw.close()

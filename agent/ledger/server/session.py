@@ -10,7 +10,9 @@ import hashlib
 import math
 import os
 import socket
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +94,8 @@ def connect(address: ServerAddress, password: str, *, reads: bool) -> "psycopg.C
     try:
         raw.adapters.register_loader("numeric", _WholeLoader)
         raw.adapters.register_dumper(float, _NumberDumper)
-        _set(raw, address, reads=reads)
+        with severed_after(raw, CONNECT_SECONDS):
+            _set(raw, address, reads=reads)
     except BaseException:
         raw.close()
         raise
@@ -182,6 +185,18 @@ def deposed(address: ServerAddress) -> LedgerError:
         f"another daemon has begun to write {address.shown}: this one writes nothing any more, to the ledger or to a "
         "market; start it again when the other one has ended",
     )
+
+
+@contextmanager
+def severed_after(raw: "psycopg.Connection[Any]", seconds: float) -> Iterator[None]:
+    """Shut the connection down if the block takes longer: a server that is stopped answers no statement."""
+    late = threading.Timer(seconds, sever, (raw,))
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 def sever(raw: "psycopg.Connection[Any]") -> None:
