@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.domain.work.sign_of_life import ShortStarts
-from agent.ledger import fill_memory, moved_marks, storage
+from agent.ledger import fill_memory, moved_marks, storage, tidying
 from agent.ledger.connection_thread import ConnectionThread, finished
 from agent.ledger.file import sidecar, statements
 from agent.ledger.leader import Leader
@@ -26,12 +26,14 @@ from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.single_facts import LOST_RUNS, NOTIFIED, WAS_LOST, notified_text
 from agent.ledger.storage_port import Storage, WriteRight
-from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
+from agent.ledger.tables import price_history, schema
 from agent.ledger.transaction import Transaction
 
 _FLEET_ID = "fleet_id"
 COMMIT_SECONDS = 5.0
 """A commit on a server that takes longer counts as unwritable: nothing is paid for on it. It is never cancelled."""
+TIDY_SECONDS = 30.0
+"""The longest time for one part of the nightly tidying on a server. Other commits wait for that part."""
 READ_SECONDS = 60.0
 """The longest time to read the memory from a server; 100,000 leases took a second."""
 
@@ -185,23 +187,32 @@ class Ledger:
                 await self._commit(gathered)
 
     async def tidy(self) -> None:
-        """Roll up old prices, and delete ended cooldowns and old decisions; once a day is enough."""
-        now = self._clock.now()
-        before = {"before": price_history.raw_before(now)}
+        """Roll up old prices, and delete ended cooldowns and old decisions; once a day is enough.
 
+        Each part is a transaction of its own: other commits have their turn in between, and what is done stays done.
+
+        Raises:
+            LedgerError: UNWRITABLE, CONFLICT, CORRUPT; the next tidying does the rest.
+        """
+        now = self._clock.now()
+        before = price_history.raw_before(now)
+        while (oldest := await self._oldest_price(before)) is not None:
+            await self._tidy(tidying.prices(oldest, before), now)
+        for part in tidying.others(now):
+            await self._tidy(part, now)
+
+    async def _oldest_price(self, before: dt.datetime) -> dt.datetime | None:
+        query = price_history.oldest(before)
+        return await self._tables.run(lambda link: link.scalar(query), within_seconds=TIDY_SECONDS, reads=True)
+
+    async def _tidy(self, part: tidying.Part, now: dt.datetime) -> None:
         def work(link: sa.Connection) -> None:
-            link.execute(price_history.ROLLED_UP, before)
-            link.execute(price_history.PRUNED, before)
-            for statement in search_history.PRUNED:
-                link.execute(statement, before)
-            link.execute(expiring_rows.over(now))
-            link.execute(decisions.old(now))
-            link.execute(shadow_rows.old(now))
-            link.execute(shadow_rows.CROWDED)
+            for statement, values in part:
+                link.execute(statement, values)
 
         async with self._turn:
             # A price that has not changed for long has lost its sample, so its next sight must be stored again.
-            await self._guarded(work, lambda: self._memory.forget_old(now))
+            await self._guarded(work, lambda: self._memory.forget_old(now), TIDY_SECONDS)
 
     def room(self) -> tuple[int, int, dt.datetime | None]:
         """Return the bytes of the file and its journal, the free bytes on its disk, and the newest backup's time."""
@@ -247,10 +258,12 @@ class Ledger:
 
         await self._guarded(work, gathered.remember)
 
-    async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
+    async def _guarded(
+        self, work: Callable[[sa.Connection], None], then: Callable[[], None], within_seconds: float | None = None
+    ) -> None:
         self._writes_begun += 1
         try:
-            await self._tables.run(work, then, within_seconds=COMMIT_SECONDS)
+            await self._tables.run(work, then, within_seconds=within_seconds or COMMIT_SECONDS)
         except LedgerError as error:
             await self._after_failure(error)
             raise

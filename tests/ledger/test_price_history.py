@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from agent.clock import SteppedClock
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceSample, PriceSpan
 from agent.domain.money import UsdPerHour
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import price_history
 from tests.ledger.values import NOW, sample
@@ -97,6 +99,32 @@ async def test_an_unchanged_price_is_kept_again_once_its_sample_is_rolled_up(
     assert await kept(ledger) == []
     await observe(ledger, sample(at=clock.now()))
     assert await kept(ledger) == [(300_000, 150_000)]
+
+
+@pytest.mark.only_sqlite
+async def test_a_tidying_that_fails_halfway_keeps_what_it_did_and_the_next_one_does_the_rest(
+    ledger: Ledger, clock: SteppedClock, path: Path
+) -> None:
+    """One that took too long once had more to do each night, and never succeeded again."""
+    days = [NOW.replace(minute=0) + dt.timedelta(days=day) for day in range(4)]
+    for number, at in enumerate(days):
+        await observe(ledger, sample(100 + number, 50, at=at), sample(200, 60, host_id="h2", at=at + MINUTE))
+    clock.advance(dt.timedelta(days=price_history.RAW_DAYS + 5).total_seconds())
+    micros = int(days[2].timestamp() * 1_000_000)
+    engines.execute(
+        path,
+        f"CREATE TRIGGER late BEFORE DELETE ON prices WHEN OLD.at >= {micros} BEGIN SELECT RAISE(ABORT, 'late'); END",
+    )
+    with pytest.raises(LedgerError):
+        await ledger.tidy()
+    reader = await ledger.reader()
+    assert {one.at for one in await reader.prices()} == {days[2], days[3]}
+    engines.execute(path, "DROP TRIGGER late")
+    await ledger.tidy()
+    assert await reader.prices() == []
+    hours = sorted(await reader.price_hours(), key=lambda hour: hour.hour)
+    assert [hour.hour for hour in hours] == days
+    assert [hour.ask.samples if hour.ask else 0 for hour in hours] == [2, 1, 1, 1], "each sample counts once"
 
 
 observed = st.tuples(st.integers(0, 40 * 24 * 60), st.integers(0, 2), st.none() | st.integers(0, 9))

@@ -1,11 +1,10 @@
 """A ledger on a real PostgreSQL server: one writer, certain commits, refusals in our words, and the reading role."""
 
 import asyncio
-import contextlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from agent.ledger.server import server_tables
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
-from tests.support import engines, postgres, programs
+from tests.support import engines, postgres
 from tests.support.standby_names import administered, lacking_replica
 
 psycopg = pytest.importorskip("psycopg")
@@ -355,32 +354,3 @@ async def test_upgrades_from_the_first_tables_lead_to_the_present_ones(
     with administered(address) as raw:
         assert shape(raw, first.schema) == shape(raw, address.schema)
         assert len(shape(raw, first.schema)) > 300
-
-
-@contextlib.contextmanager
-def slow_starts(address: ServerAddress) -> Iterator[None]:
-    """Let each session of the server begin a second late, while the block runs."""
-    with administered(address) as raw:
-        raw.execute("ALTER SYSTEM SET post_auth_delay = '1s'")
-        raw.execute("SELECT pg_reload_conf()")
-        try:
-            yield
-        finally:
-            raw.execute("ALTER SYSTEM RESET post_auth_delay")
-            raw.execute("SELECT pg_reload_conf()")
-
-
-async def test_a_commit_has_its_whole_deadline_however_late_its_session_began(
-    served: Ledger, address: ServerAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The deadline ended while the session was made, cut nothing, and the commit then waited for a replica forever."""
-    await record(served, 1)
-    end_sessions(address)
-    with pytest.raises(LedgerError):
-        await served.replica_danger()
-    monkeypatch.setattr(store, "COMMIT_SECONDS", 0.3)
-    with lacking_replica(address), slow_starts(address):
-        waiting = asyncio.create_task(refusal(served, 2))
-        await asyncio.wait({waiting}, timeout=programs.PATIENCE_SECONDS)
-        assert waiting.done(), "it waits without a deadline"
-        assert (await waiting).code is Code.UNWRITABLE

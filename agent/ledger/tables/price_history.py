@@ -109,6 +109,11 @@ def raw_before(now: datetime) -> datetime:
     return (now - timedelta(days=RAW_DAYS)).replace(minute=0, second=0, microsecond=0)
 
 
+def oldest(before: datetime) -> Query:
+    """Return the query for the time of the oldest raw sample before an instant."""
+    return sa.select(sa.func.min(schema.prices.c.at)).where(schema.prices.c.at < before)
+
+
 def history(
     market: str | None,
     gpu: GpuModel | None,
