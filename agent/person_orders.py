@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import structlog
 
 from agent.act.executor import Executor
-from agent.act.orders import kill_order, operator_orders, order_preview, ordered_endings, settled_work
+from agent.act.orders import kill_order, lifted_holds, operator_orders, order_preview, ordered_endings, settled_work
 from agent.act.orders.order_grounds import Grounds
 from agent.clock import Clock
 from agent.decide.operators import operator_holds
@@ -84,8 +84,10 @@ class PersonOrders:
             LedgerError: it could not be written down.
         """
         if order.verb != Word.KILL:
-            await kill_order.end(self._ledger, self._clock.now(), who)
-            return "the stop of all spending is lifted", []
+            now = self._clock.now()
+            holds = self._ledger.recollection(now).holds
+            await kill_order.end(self._ledger, now, who)
+            return lifted_holds.end_of_everything(holds, now), []
         await kill_order.begin(self._ledger, self._clock.now(), who, keep_disks=order.keep_disks)
         async with self._turn.at_once():
             # A cycle that was renting when the order came has finished first: the kill must also stop its lease.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.act.orders import lifted_holds
 from agent.act.orders.order_error import OrderError
 from agent.decide.reconcile import workload_end
 from agent.domain.record.hold import Target, TargetKind, Word
@@ -11,8 +12,9 @@ from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
 from tests.act.read_orders import lifted, read
 from tests.support import builders
-from tests.support.expiring import rest
+from tests.support.expiring import held, rest
 
+ENDS = "`gpubid resume TARGET` ends such a hold"
 DONE = (Word.DONE, "slot:train/0"), (Word.DONE, "slot:train/1")
 
 
@@ -105,3 +107,23 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
         (workload_end.FAST_EXIT, "train@h1"),
         ("stalled", "train/0"),
     }
+
+
+@pytest.mark.parametrize(
+    ("holds", "says"),
+    [
+        ((("kill", "fleet:all"),), "the stop of all spending is lifted: the daemon may rent again"),
+        (
+            (("kill", "fleet:all"), ("kill", "workload:train"), ("done", "slot:train/1"), ("lock", "market:vast")),
+            f"the stop of all spending is lifted: the daemon may rent again; still held: train (kill); {ENDS}",
+        ),
+        (
+            (("held", "slot:train/0"),),
+            f"no kill was in force; still held: train/0 (held); {ENDS}",
+        ),
+        ((), "no kill was in force"),
+    ],
+)
+def test_the_end_of_a_kill_of_everything_names_what_stays_held(holds: tuple[tuple[str, str], ...], says: str) -> None:
+    known = [held(word, target) for word, target in holds]
+    assert lifted_holds.end_of_everything(known, builders.NOW) == says

@@ -99,7 +99,7 @@ async def test_a_daemon_that_lists_nothing_in_time_still_gets_the_order(
     monkeypatch.setattr(confirmation, "is_person", lambda: True)
     monkeypatch.setattr(confirmation, "PATIENCE_SECONDS", 0.2)
     async with daemon_that_says(tmp_path, monkeypatch, DONE, previews=(SHOWN,), shows_after_seconds=60.0) as taken:
-        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["kill", "train"], "y\n")
+        ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["kill", "train", "--no-wait"], "y\n")
     assert ran.exit_code == 0, ran.output
     assert "kill train: its leases cannot be listed" in ran.stderr
     assert "an hour after it" not in ran.stderr

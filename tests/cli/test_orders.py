@@ -86,6 +86,7 @@ async def _is_empty(market: programs.Market) -> bool:
     [
         (("drain", "nothing"), "workloads: train"),
         (("kill", "nothing"), "workloads: train"),
+        (("kill", "train", "--fleet", "0123456789ab"), "leave the target out"),
         (("kill", "train", "--lift"), "nothing holds 'train'"),
         (("release", "train/5"), "workload 'train' has no slot 'train/5'; write train/0"),
         (("release", "trian"), "no workload, slot or lease is named 'trian'; workloads: train; open leases: "),

@@ -72,6 +72,27 @@ async def test_it_names_what_bills_until_it_does_not(tmp_path: Path) -> None:
         assert await market.billing() == []
 
 
+async def test_a_kill_of_a_target_waits_for_its_leases_and_says_how_long_it_holds(tmp_path: Path) -> None:
+    async with stories.stage(tmp_path) as stage, stage.box.daemon():
+        market = stage.market
+        await until(market.billing, "a rent")
+        await refuse(market, "DELETE /instances")
+        early = await stage.box.gpubid("kill", "train", "--no-wait")
+        assert early.code == 1, early
+        assert "not all is confirmed; the daemon's next cycle tries again" in early.out
+        async with killing(stage.box, "train") as kill:
+            await kill.says("still bills")
+            assert kill.process.returncode is None, "it waits"
+            await market.still()
+            assert await kill.ended() == 0
+        assert "nothing is rented there until `gpubid kill --lift train`" in kill.out
+        assert await market.billing() == []
+        lifted = await stage.box.gpubid("kill", "--lift")
+        said = "no kill was in force; still held: train (kill); `gpubid resume TARGET` ends such a hold\n"
+        assert (lifted.code, lifted.out) == (0, said)
+        assert (await stage.box.gpubid("kill", "--lift", "train")).code == 0
+
+
 async def test_without_waiting_it_returns_at_once_and_fails_while_something_bills(tmp_path: Path) -> None:
     async with stories.stage(tmp_path) as stage, stage.box.daemon():
         market = stage.market

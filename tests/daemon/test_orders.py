@@ -71,7 +71,7 @@ async def test_nothing_is_rented_under_a_kill_until_it_is_lifted(tmp_path: Path)
         assert not await market.writes()
         assert "gpubid kill --lift" in (await gpubid(tmp_path, "plan")).out
         lifted = await gpubid(tmp_path, "kill", "--lift")
-        assert (lifted.code, lifted.out) == (0, "the daemon may rent again for the slots in the configuration\n")
+        assert (lifted.code, lifted.out) == (0, "the stop of all spending is lifted: the daemon may rent again\n")
         assert await until(market.billing, "a rent after the lift")
 
 
@@ -112,7 +112,7 @@ async def test_kill_without_a_daemon_stops_also_what_the_ledger_lost(tmp_path: P
         lose_ledger(tmp_path)
         said = await gpubid(tmp_path, "kill")
         assert said.code == 0, said
-        assert "nothing is rented until `gpubid kill --lift`" in said.out
+        assert "this kill is not recorded: a daemon that starts rents again" in said.out
         assert await market.billing() == []
 
 

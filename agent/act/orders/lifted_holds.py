@@ -6,8 +6,9 @@ Invariants:
 2. The end of a kill ends nothing but a kill.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from agent.act.orders import operator_targets, order_grounds
 from agent.act.orders.order_error import OrderError
@@ -22,6 +23,7 @@ from agent.domain.work.order import Order
 
 OF_A_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
 """The words that `gpubid resume` ends."""
+_MOST_SHOWN = 8
 _OF_A_PLACE = frozenset({Word.PAUSE, Word.KILL})
 """The words that stop leases at a host, an owner or a market. A lock there may stand for weeks."""
 _BESIDE = (OF_A_RESUME | {Word.LOCK}) - {Word.DONE}
@@ -34,6 +36,26 @@ class Lifted:
     target: Target | None
     sentence: str
     lifts: tuple[ExpiringRecord, ...]
+
+
+def end_of_everything(holds: Iterable[OperatorHold], now: datetime) -> str:
+    """Return the result of the end of a kill of everything, with the holds that stay in force.
+
+    `holds` are those before it ends.
+    """
+    before = list(hold.in_force(holds, now).values())
+    is_killed = operator_holds.kill_of_everything(before, now) is not None
+    result = "the stop of all spending is lifted: the daemon may rent again" if is_killed else "no kill was in force"
+    words = OF_A_RESUME - {Word.DONE}
+    kept = sorted(
+        f"{each.target.spoken} ({each.word})"
+        for each in before
+        if each.word in words and each.target.kind is not TargetKind.FLEET
+    )
+    if not kept:
+        return result
+    more = f" and {len(kept) - _MOST_SHOWN} more" if len(kept) > _MOST_SHOWN else ""
+    return f"{result}; still held: {', '.join(kept[:_MOST_SHOWN])}{more}; `gpubid resume TARGET` ends such a hold"
 
 
 def by_resume(order: Order, grounds: Grounds) -> Lifted:

@@ -75,7 +75,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     ] = False,
     lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Give the order and return; without this, wait until nothing bills.")
+        bool, typer.Option("--no-wait", help="Give the order and return; without this, wait until nothing of it bills.")
     ] = False,
     fleet: FleetOption = "",
     market: MarketOption = None,
@@ -85,7 +85,10 @@ def kill(  # noqa: PLR0913 - one parameter per option
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Stop spending now: release every lease, or those of the target, and rent nothing there until `kill --lift`."""
+    """Stop spending now: release every lease, and rent nothing until `kill --lift`; with a target, only there.
+
+    `kill --lift TARGET` ends the kill of a target.
+    """
     if lift and keep_disks:
         exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
     named = named_markets.Named(fleet, tuple(market or ()), tuple(credential or ()), tuple(key or ()))
@@ -96,18 +99,29 @@ def kill(  # noqa: PLR0913 - one parameter per option
         _kill_by_label(config, named, keep_disks=keep_disks, wait=not no_wait, as_json=as_json)
         return
     if target is not None and target != str(EVERYTHING):
-        _refuse_missing(config, target, lift=lift)
         order = Order("lift" if lift else "pause" if keep_disks else "kill", target)
-        order_sending.give([order], config, as_json=as_json, yes=yes or lift)
+        _give(order, config, named, wait=not no_wait, as_json=as_json, yes=yes)
         return
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
     if lift:
         _refuse_missing(config, "a kill", lift=True)
-        _print(_lifted(read), "the daemon may rent again for the slots in the configuration", as_json=as_json)
+        said = _lifted(read)
+        _print(_shown(said), said["said"], as_json=as_json)
         return
     confirmation.ask_all(_kill(progress), read, yes=yes)
     _print_killed(_killed(read, named, progress, wait=not no_wait), progress, wait=not no_wait, as_json=as_json)
+
+
+def _give(order: Order, file: Path, named: named_markets.Named, *, wait: bool, as_json: bool, yes: bool) -> None:
+    """Give an order on one target. A pause is not waited for: a market that cannot pause would never end the wait."""
+    if named != named_markets.Named():
+        sentence = "--fleet, --market, --credential and --set end everything by label: leave the target out"
+        exits.stop(exits.BAD_INPUT, [sentence])
+    is_lift = order.verb == "lift"
+    _refuse_missing(file, order.target, lift=is_lift)
+    waits = wait and order.verb == "kill"
+    order_sending.give([order], file, as_json=as_json, yes=yes or is_lift, waits=waits)
 
 
 def _kill_by_label(file: Path, named: named_markets.Named, *, keep_disks: bool, wait: bool, as_json: bool) -> None:
@@ -143,7 +157,7 @@ def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool,
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
     if isinstance(read, last_good.Broken):
-        answer: Answer = _shown(read.answer_or_end(asyncio.run(order_sending.answer_of_daemon(LIFT, read.place))))
+        answer: Answer = read.answer_or_end(asyncio.run(order_sending.answer_of_daemon(LIFT, read.place)))
         return answer
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -164,13 +178,13 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
 
     answer = await order_sending.answer_of_daemon(LIFT, config)
     if answer is not None:
-        return _shown(answer)
+        return answer
     ledger_access.must_own(config)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
-            _, done = await app.say(LIFT, order_sending.who())
-            return operator_socket.answer(done, app.doubts())
+            said, done = await app.say(LIFT, order_sending.who())
+            return {"said": said, **operator_socket.answer(done, app.doubts())}
         finally:
             await app.close()
 

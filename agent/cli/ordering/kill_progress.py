@@ -28,9 +28,10 @@ GONE = (
 class Progress:
     """Prints changes. With `to_error` the lines go to standard error, because standard output has a JSON document."""
 
-    def __init__(self, *, keep_disks: bool, to_error: bool = False) -> None:
-        """With `keep_disks`, wait only for GPUs: disks may still bill."""
+    def __init__(self, *, keep_disks: bool, to_error: bool = False, only: frozenset[str] | None = None) -> None:
+        """With `keep_disks`, wait only for GPUs: disks may still bill. `only` are leases to wait for; None: all."""
         self.keep_disks = keep_disks
+        self._only = only
         self.is_given = False
         """Whether the order is recorded. From then on it is in force, even if nobody waits."""
         self._stream = sys.stderr if to_error else sys.stdout
@@ -39,7 +40,8 @@ class Progress:
 
     def left(self, shown: Shown) -> list[Mapping[str, Any]]:
         """Return the rows of leases that still bill."""
-        return [row for row in shown["billing"] if row["is_gpu"] or not self.keep_disks]
+        mine = (row for row in shown["billing"] if self._only is None or row["lease"] in self._only)
+        return [row for row in mine if row["is_gpu"] or not self.keep_disks]
 
     def show(self, shown: Shown) -> bool:
         """Print changed rows. Return whether the wait is over."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agent.cli.ordering import confirmation
+from agent.cli.ordering import confirmation, kill_progress
 from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.work.order import Order
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.decide.strategy import Tuned
 
+TO_DAEMON = "the daemon keeps trying to end them; `gpubid fleet` shows them"
 BY_DAEMON = "the daemon's next cycle tries again"
 
 
@@ -35,9 +36,10 @@ class Given:
     is_here: bool = False
 
 
-def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True) -> None:
+def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True, waits: bool = False) -> None:
     """Give orders, one after the other, and print their results. Without `yes`, ask a person first.
 
+    With `waits`, a daemon's orders are waited for until the leases that they end bill nothing.
     If an order would by then concern other leases than were shown, the person is asked again.
     """
     session.log_quietly()
@@ -51,7 +53,8 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
         if given.answers:
             _print(orders[: len(given.answers)], given, as_json=as_json)
         raise
-    if _print(orders, given, as_json=as_json):
+    place = last_good.place(file) if waits and not given.is_here else None
+    if _print(orders, given, as_json=as_json, waits_at=place):
         raise typer.Exit(exits.FAILED)
 
 
@@ -136,20 +139,43 @@ def _again(orders: Sequence[Order]) -> str:
     return f"no daemon runs, so nobody tries again: give {words} again, or start `gpubid run`"
 
 
-def _print(orders: Sequence[Order], given: Given, *, as_json: bool) -> bool:
-    """Print the results of orders. Return whether an order is not done yet or in doubt."""
+def _print(
+    orders: Sequence[Order], given: Given, *, as_json: bool, waits_at: "Config | DaemonPaths | None" = None
+) -> bool:
+    """Print the results of orders. Return whether an order is not done yet or in doubt.
+
+    With `waits_at`, wait for the daemon there until the ended leases bill nothing.
+    """
     said = _merged(given.answers)
     again, doubts = _again(orders) if given.is_here else BY_DAEMON, order_text.doubts(orders, said)
     late = [row for row in said["done"] if row["state"] != "confirmed"]
-    if as_json:
-        session.print_json(said)
-    else:
+    if not as_json:
         for sentence in said["said"]:
             session.say(sentence)
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
-        for line in (*doubts, *order_text.afterwards(orders)):
+    if waits_at is not None:
+        _wait(waits_at, orders, said["done"], to_error=as_json)
+        late = []
+    if as_json:
+        session.print_json(said)
+    else:
+        for line in (*doubts, *order_text.afterwards(orders, said["said"])):
             session.say(line)
         if late:
             session.say(f"recorded, but not all is confirmed; {again}")
     return bool(late or doubts)
+
+
+def _wait(
+    place: "Config | DaemonPaths", orders: Sequence[Order], done: Sequence[dict[str, Any]], *, to_error: bool
+) -> None:
+    """Wait until the leases of these orders bill nothing. Ctrl-C ends the wait alone, with exit code 1."""
+    # A lease whose release is under way is not ordered again, and may still bill.
+    concerned = [asyncio.run(daemon_socket.leases_of(place, order)) for order in orders]
+    only = frozenset(row["lease"] for row in done).union(*concerned)
+    progress = kill_progress.Progress(keep_disks=False, to_error=to_error, only=only)
+    progress.is_given = True
+    kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=True), TO_DAEMON, progress)
+    if only and not to_error:
+        session.say("these leases bill nothing any more")

@@ -79,6 +79,15 @@ async def order(config: "Config | DaemonPaths", given: Order) -> dict[str, Any] 
     return said
 
 
+async def leases_of(config: "Config | DaemonPaths", given: Order) -> frozenset[str]:
+    """Return the leases that an order concerns now, also those that are being released; none if it matches nothing."""
+    try:
+        shown = await asked(_path(config), "GET", "/preview", params=query(given))
+    except Refused:
+        return frozenset()
+    return frozenset(row["lease"] for row in shown["leases"]) if shown is not None else frozenset()
+
+
 def body(given: Order) -> dict[str, Any]:
     """Return an order as JSON."""
     return {

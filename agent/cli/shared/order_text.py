@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent.domain.record.hold import Target, Word
 from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
@@ -34,15 +35,28 @@ def named(preview: Row) -> tuple[str, ...]:
     return order_preview.named(preview)
 
 
-def afterwards(orders: Sequence[Order]) -> list[str]:
-    """Return what these orders of one verb leave, and the command that ends it. Other verbs explain themselves."""
+def afterwards(orders: Sequence[Order], said: Sequence[str]) -> list[str]:
+    """Return what these orders of one verb leave, and the command that ends it. Other verbs explain themselves.
+
+    `said` are their results.
+    """
     verb, target = orders[0].verb, orders[0].target
     return {
         "pause": [f"paused disks still bill; `gpubid resume {target}` ends the pause"],
         "drain": [f"`gpubid resume {target}` ends the drain"],
         "lock": [f"`gpubid unlock {target}` ends the lock"],
         "release": [REFILLED],
+        "kill": list(_killed(said)),
     }.get(verb, [])
+
+
+def _killed(said: Sequence[str]) -> Iterator[str]:
+    """Yield how long each killed target stays killed. A kill of a lease is one of its slot, except one of several."""
+    for sentence in said:
+        verb, _, name = sentence.partition(" ")
+        target = Target.parse(name)
+        if verb == Word.KILL and target is not None:
+            yield plain(f"nothing is rented there until `gpubid kill --lift {target.spoken}`")
 
 
 def doubt(row: Row) -> str:
