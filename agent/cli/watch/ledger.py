@@ -33,6 +33,7 @@ Since = Annotated[
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
 _OWN_TOOLS = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"
+_AFTER_RESTORE = 'before a daemon starts on a restored one, run the statements under "Restore it" of the handbook'
 
 app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
 app.command()(export.export)
@@ -189,7 +190,7 @@ def backup(
 def _refuse_on_server(settings: "Config | DaemonPaths") -> None:
     """End if the tables are on a server: its own tools back it up and restore it."""
     if settings.ledger_server is not None:
-        exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {_OWN_TOOLS}"])
+        exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {_OWN_TOOLS}; {_AFTER_RESTORE}"])
 
 
 def _drop_old(folder: Path, keep: int) -> list[Path]:
