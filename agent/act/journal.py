@@ -225,7 +225,7 @@ class Journal:
             return await self._rejected(intent, decision, error.code, str(error), "")
         except BaseException as error:
             crashpoint.reached("replied", intent.kind.value)
-            await self._doubted(intent, error)
+            await self._doubted(intent, error, decision.reason.code)
             if isinstance(error, Exception):
                 return replace(intent, state=IntentState.IN_DOUBT)
             raise
@@ -347,7 +347,7 @@ class Journal:
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
 
-    async def _doubted(self, intent: Intent, error: BaseException) -> None:
+    async def _doubted(self, intent: Intent, error: BaseException, code: str = "") -> None:
         now = self._clock.now()
         said = str(error)[:200] or type(error).__name__
         is_taken = isinstance(error, market_errors.Unfinished)
@@ -367,7 +367,7 @@ class Journal:
                     market=intent.market,
                     host_id=intent.host_id,
                     rate=intent.rate,
-                    reason_code=intent.reason,
+                    reason_code=code,
                     reason=f"{intent.kind.value}: {said}",
                 )
             )

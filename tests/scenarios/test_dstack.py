@@ -90,7 +90,9 @@ async def test_a_release_ends_only_when_the_machine_is_gone(tmp_path: Path) -> N
         assert billing(world) == []
         assert (await world.spend()) >= server(world).charged_total()
         assert await world.events("intent.in_doubt") == [], "nothing is in doubt about an order that was accepted"
-        assert {event.lease_id for event in await world.events("intent.accepted")} == {f"dstack-{run.uuid}"}
+        taken = await world.events("intent.accepted")
+        assert {event.lease_id for event in taken} == {f"dstack-{run.uuid}"}
+        assert {event.reason_code for event in taken} <= {"killed", "release_again"}
 
 
 async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -> None:

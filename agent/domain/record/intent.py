@@ -77,7 +77,7 @@ class Intent:
     recorded_at: datetime
     """When it was written down."""
     reason: str
-    """The code of the reason."""
+    """The reason, as a sentence."""
     lease_id: str = ""
     """The lease of the order; empty for a rent until it is confirmed."""
     offer_id: str = ""
