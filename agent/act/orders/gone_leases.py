@@ -10,7 +10,7 @@ from agent.domain.record.hold import Target, TargetKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import GONE, Reason, Release
 
-_MAY_BE_GONE = frozenset({LeaseState.RELEASING, LeaseState.MISSING, LeaseState.OFFLINE})
+_MAY_BE_GONE = frozenset({LeaseState.MISSING, LeaseState.OFFLINE})
 
 
 def releases(target: Target, leases: Iterable[Lease]) -> tuple[Release, ...]:
@@ -20,12 +20,11 @@ def releases(target: Target, leases: Iterable[Lease]) -> tuple[Release, ...]:
         OrderError: none of them is being released, missing or offline.
     """
     reason, found = Reason(GONE, "a person says that nothing of it is left"), tuple(leases)
-    meant = found
-    for states in ({LeaseState.RELEASING}, _MAY_BE_GONE):
-        if target.kind is not TargetKind.LEASE:
-            meant = tuple(lease for lease in found if lease.state in states)
-        if meant:
-            return tuple(Release(lease, reason) for lease in meant)
+    is_named = target.kind is TargetKind.LEASE
+    leaving = [lease for lease in found if lease.state is LeaseState.RELEASING]
+    meant = leaving or [lease for lease in found if is_named or lease.state in _MAY_BE_GONE]
+    if meant:
+        return tuple(Release(lease, reason) for lease in meant)
     names = ", ".join(f"{lease.lease_id} is {lease.state.value}" for lease in found)
     sentence = f"no lease of {target.spoken} can be gone: {names}; if one is, name it: `gpubid release LEASE --gone`"
     raise OrderError("none_gone", sentence)

@@ -104,7 +104,8 @@ def of(order: Order, grounds: Grounds, words: Collection[Word]) -> Lifted:
     # The counts against the workload would hold it again in the next cycle.
     names = {target.name, *(str(lease.slot) for lease in leases)}
     counted = (each for each in grounds.known.tallies if each.is_against(target.workload, names))
-    proofs = (each for each in grounds.known.tallies if each.proves(target.name))
+    is_whole = target.kind is TargetKind.WORKLOAD
+    proofs = (each for each in grounds.known.tallies if is_whole and each.proves(target.name))
     halted = operator_holds.kill_of_everything(grounds.known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs))

@@ -9,8 +9,8 @@ Invariants:
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from agent.act.endings import begun_releases
 from agent.act.executor import MOST_AT_ONCE, Executor
-from agent.decide.reconcile import outcomes
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
@@ -61,7 +61,7 @@ def note(
     for order in wanted[MOST_AT_ONCE:]:
         held = known.get(order.lease.lease_id)
         if isinstance(order, Release) and held is not None and held.state is not LeaseState.RELEASING:
-            tx.update_lease(outcomes.leaving(held, now, order.reason.code))
+            begun_releases.begin(tx, order, held, now)
     for order in wanted:
         lease = order.lease
         tx.append_event(
