@@ -248,7 +248,7 @@ class Cycle:
             self._is_review_due = False
 
     async def _ask(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> None:
-        needed = needs.needs(fleet, rules.caps, faulty)
+        needed = needs.needs(fleet, rules.caps, faulty, rules.tuned)
         for poller in self._pollers:
             asked = partial(poller.ask, needed, rules.workloads, needs.expensive_workloads(fleet))
             await self._read(asked, rules)

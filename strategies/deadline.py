@@ -66,6 +66,10 @@ class DeadlineParams(Params):
     lower_step: float = Field(default=0.5, ge=0, le=1)
     """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
 
+    def kept_free(self) -> tuple[timedelta, timedelta]:
+        """Return the times that are kept free: `reserve` and `start_delay`."""
+        return self.reserve, self.start_delay
+
 
 @dataclass(frozen=True, slots=True)
 class _Grounds:

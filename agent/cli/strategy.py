@@ -89,7 +89,7 @@ def diff(
     changes = {key: [mine.get(key), theirs.get(key)] for key in keys}
     seen = {one: _seen(config, tuned) for one, tuned in strategies.items()}
     plans = {one: [explain.sentence(decision) for decision in each.plan.decisions] for one, each in seen.items()}
-    lacking = _lacking(seen[name].fleet)
+    lacking = _lacking(seen[name].fleet, strategies[name])
     if as_json:
         session.print_json({"numbers": changes, "plans": plans, "lacking": lacking})
         return
@@ -139,13 +139,14 @@ def _seen(config: Path, chosen: "Tuned") -> "Pass":
     return preview(settings, {**tuned, chosen.name: chosen})
 
 
-def _lacking(fleet: "Fleet") -> str:
+def _lacking(fleet: "Fleet", chosen: "Tuned") -> str:
     """Return why there are no offers on which two strategies could differ, or an empty text if there are some."""
     from agent.decide import needs
 
     if any(view.offers for view in fleet.markets.values()):
         return ""
-    why = "no offer was found" if needs.needs(fleet) else "no slot has a choice to make now, so no market was asked"
+    is_asked = needs.needs(fleet, tuned={chosen.name: chosen})
+    why = "no offer was found" if is_asked else "no slot has a choice to make now, so no market was asked"
     return (
         f"there are no offers to compare on: {why}; compare on recorded time with `gpubid replay`, on many days with "
         "`gpubid lab bench --problem bids --strategies A,B`"

@@ -73,6 +73,10 @@ class Params(pydantic.BaseModel):
         """Return the share of the time in which that many shall be warm; 0 if the strategy has no target."""
         return 0.0
 
+    def kept_free(self) -> tuple[timedelta, timedelta]:
+        """Return the times that a deadline job keeps free: (for looking and choosing, for a start of on-demand)."""
+        return timedelta(), timedelta()
+
 
 def number_type(field: FieldInfo) -> tuple[Any, Sequence[Any]]:
     """Return the type and the constraints of a field of Params; of a number that may be "auto", those of the number."""

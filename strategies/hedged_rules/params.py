@@ -116,6 +116,10 @@ class HedgedParams(Params):
         """Return the share of the time in which those slots shall be warm; 0 without a target."""
         return self.target
 
+    def kept_free(self) -> tuple[timedelta, timedelta]:
+        """Return the times that a deadline job keeps free: `reserve` and `start_delay`."""
+        return self.reserve, self.start_delay
+
     @property
     def short_hours(self) -> float:
         """`short_worth` as a number; the one without a stated value if it is "auto"."""

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from agent.decide import needs
+from agent.decide import needs, plan
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
+from agent.decide.strategy import Params, Strategy, Tuned
 from agent.domain.fleet import Fleet, Spend
+from agent.domain.market import gpu
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO
 from agent.domain.record import budget
@@ -17,6 +19,11 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Reason, Rent
+from agent.domain.work.workload import Workload
+from strategies.deadline import Deadline as DeadlineStrategy
+from strategies.deadline import DeadlineParams
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
 
 LIVE = [LeaseState.STARTING, LeaseState.RUNNING, LeaseState.EXITED, LeaseState.MISSING]
@@ -153,3 +160,57 @@ def test_a_deadline_that_may_soon_force_on_demand_capacity_is_told() -> None:
     )
     found = needs.needs(builders.fleet(workloads=(relaxed, pressed)))
     assert [(need.workload.name, need.is_pressed) for need in found] == [("early", False), ("late", True)]
+
+
+def _with_deadline(left: float, gpu_models: tuple[str, ...] = ("RTX 4090",), **changes: Any) -> Workload:
+    wants = builders.requirements(gpu_models=tuple(map(gpu.model, gpu_models)))
+    by = Deadline(10.0, builders.NOW + dt.timedelta(hours=left), reference_gpu=gpu.model(gpu_models[0]))
+    return builders.workload(strategy="deadline", deadline=by, requirements=wants, **changes)
+
+
+def _is_searched(work: Workload, strategy: Tuned, **changes: Any) -> bool:
+    leases = (builders.lease(state=LeaseState.RUNNING),)
+    fleet = builders.fleet(workloads=(work,), leases=leases, **changes)
+    return any(need.is_pressed for need in needs.needs(fleet, tuned={"deadline": strategy}))
+
+
+KEPT_FREE: list[tuple[Strategy[Any], Params, dict[str, Any]]] = [
+    (DeadlineStrategy(), DeadlineParams(start_delay=dt.timedelta(hours=2)), {}),
+    (DeadlineStrategy(), DeadlineParams(reserve=dt.timedelta(hours=2)), {}),
+    (Hedged(), HedgedParams(start_delay=dt.timedelta(hours=2)), {}),
+    (DeadlineStrategy(), DeadlineParams(), {"image_gb": 200.0}),
+    (DeadlineStrategy(), DeadlineParams(), {"dataset_gb": 200.0}),
+]
+
+
+@pytest.mark.parametrize(("strategy", "params", "changes"), KEPT_FREE)
+def test_prices_are_searched_before_the_strategy_needs_them_for_its_last_call(
+    strategy: Strategy[Any], params: Params, changes: dict[str, Any]
+) -> None:
+    """The strategy itself says when: with an on-demand offer in view it rents that."""
+    tuned = builders.tuned(strategy, params, "deadline")
+    offer, lease = builders.offer(2, floor=None, inet_down_mbps=150.0), builders.lease(state=LeaseState.RUNNING)
+    switches = []
+    for spare in (4.0, 3.0, 2.5, 2.2, 2.0, 1.5, 1.0, 0.5):
+        work = _with_deadline(10.0 + spare, **changes)
+        views = {"vast": builders.view(offers=(offer,))}
+        fleet = builders.fleet(workloads=(work,), leases=(lease,), markets=views)
+        (decision,) = plan.plan(fleet, {"deadline": tuned}, Limits()).decisions
+        if isinstance(decision, Rent) and decision.tenure is Tenure.ON_DEMAND:
+            switches.append(spare)
+            assert _is_searched(work, tuned), spare
+    assert switches[0] > 1.0
+    assert not _is_searched(_with_deadline(18.0, **changes), tuned)
+
+
+def test_the_last_call_on_each_accepted_model_counts_and_the_time_between_them_does_not() -> None:
+    """Of a lease on the faster model nothing is said about the on-demand offer that will be for sale."""
+    tuned = builders.tuned(DeadlineStrategy(), DeadlineParams(), "deadline")
+    speeds = {(gpu.model("RTX 4090"), 1): 60.0, (gpu.model("RTX 3090"), 1): 30.0}
+    models = ("RTX 4090", "RTX 3090")
+    found = [
+        left
+        for left in (24.0, 21.0, 20.4, 15.0, 11.0, 9.0)
+        if _is_searched(_with_deadline(left, models), tuned, typical=speeds)
+    ]
+    assert found == [21.0, 20.4, 11.0, 9.0]

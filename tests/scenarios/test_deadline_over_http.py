@@ -18,6 +18,9 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements
 from agent.lab.engine.lab_job import Job
 from agent.simulator import climate_files
 from agent.simulator.instances.container_state import Container
+from strategies.deadline import Deadline as DeadlineStrategy
+from strategies.deadline import DeadlineParams
+from tests.support import builders
 from tests.support.world import START, Rehearsed, Scene, rehearsed, work
 
 JOBS = 20
@@ -160,3 +163,16 @@ async def test_a_line_of_the_log_tells_how_far_the_work_is(tmp_path: Path) -> No
         known = world.app.ledger.recollection().progress["train"]
         assert (known.hours, known.source) == (1.5, "log")
         assert known.lease_id == world.lease().lease_id
+
+
+async def test_prices_are_looked_up_in_time_for_a_start_of_two_hours(tmp_path: Path) -> None:
+    """The work stands still, so the last call comes at a known time: soon after a survey, long before the next."""
+    job = Drawn(3, "calm", 2.0, 7.4)
+    tuned = builders.tuned(DeadlineStrategy(), DeadlineParams(start_delay=dt.timedelta(hours=2)), "deadline")
+    scene = Scene(workloads=(workload(job, "deadline"),), tuned={"deadline": tuned})
+    async with rehearsed(tmp_path, scene) as world:
+        lease = await world.until_running()
+        assert lease.tenure is Tenure.INTERRUPTIBLE
+        await world.until(lambda: any(each.tenure is Tenure.ON_DEMAND for each in world.leases()), minutes=240.0)
+        left = (job.by - world.clock.now()) / dt.timedelta(hours=1)
+        assert left > job.hours + 2.0, "the start is in time"

@@ -110,7 +110,7 @@ class Engine:
         view = self._view
         if self.poller is not None:
             fleet = self._fleet(view)
-            needed = needs.needs(fleet, self.caps, reconciled.faulty)
+            needed = needs.needs(fleet, self.caps, reconciled.faulty, self.tuned)
             view = at_once(self.poller.ask(needed, self.workloads, needs.expensive_workloads(fleet)))
         planned = self._planned(view, reconciled)
         return sum([self._carry_out(decision) for decision in planned.decisions]) > 0
