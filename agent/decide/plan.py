@@ -27,6 +27,7 @@ from agent.decide.moves import (
     claimed_hosts,
     cooldowns_after_writes,
     fallback_markets,
+    forbidden_restart,
     last_checkpoint,
     maintenance_checkpoint,
     permission,
@@ -194,6 +195,7 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     # Limits, the proof that an instance is ours, and the protection of leases that could not be rented again outrank
     # both.
     decision = permission.allowed(wanted, bounds, now_standing)
+    decision = forbidden_restart.instead(decision, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:

@@ -23,9 +23,6 @@ from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
 
-RESTART = "restart"
-"""The code of both halves of a restart in place."""
-
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
@@ -99,10 +96,10 @@ def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None
         said = lease.end_reason.partition(": ")[2]
         of_service = f"its service does not answer ({said}): restart {lease.restarts} in place"
         is_service = lease.unhealthy_since is not None
-        reason = Reason(RESTART, of_service if is_service else f"{said} (restart {lease.restarts})")
+        reason = Reason(liveness.RESTART, of_service if is_service else f"{said} (restart {lease.restarts})")
         return Proposal(lease.slot, IntentKind.PAUSE, reason, lease=lease)
     if liveness.is_start_due(lease, fleet.now) and cooldowns.RESUME not in _refused(fleet, lease, in_force):
-        reason = Reason(RESTART, "it was stopped to be started anew, and is started again")
+        reason = Reason(liveness.RESTART, "start it again: it was stopped for its restart")
         return Proposal(lease.slot, IntentKind.RESUME, reason, lease=lease)
     return None
 

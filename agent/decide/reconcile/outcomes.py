@@ -183,6 +183,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
         end_reason=_why_left(lease, decision.reason.code) if is_release else lease.end_reason,
+        restart_at=liveness.restart_after_stop(lease, decision.reason.code, now),
     )
     after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

@@ -199,7 +199,8 @@ class Lease(msgspec.Struct, frozen=True):
     restarts: int = 0
     """How often it was restarted because its service was unhealthy or its work stalled."""
     restart_at: datetime | None = None
-    """When its last such restart was decided. It is due until a stretch of running begins after it."""
+    """When its last such restart was decided, or its stop confirmed. It is due until a stretch of running begins after
+    it, or another order stops the lease."""
     ran_micros: int = 0
     """How long it ran since it first was ready, in microseconds, up to `accrued_until`."""
     stalled_since: datetime | None = None

@@ -27,6 +27,8 @@ UNHEALTHY = "unhealthy"
 """The code of a service that does not answer, when its host is not blamed for it."""
 UNHEALTHY_HOST = "unhealthy_host"
 """The same when others of its workload are well, so that its host is blamed."""
+RESTART = "restart"
+"""The code of both halves of a restart in place."""
 MOST_RESTARTS = 2
 """After this many restarts in vain another host is tried. Assumed."""
 BACK_OFF = timedelta(minutes=5)
@@ -56,6 +58,14 @@ def is_start_due(lease: Lease, now: datetime) -> bool:
     """Return whether the second half is due: the start of a lease that was stopped for its restart a moment ago."""
     is_stopped = lease.state is LeaseState.PAUSED and lease.paused_by_us
     return is_stopped and lease.restart_at is not None and now - lease.restart_at <= RESTART_WITHIN
+
+
+def restart_after_stop(lease: Lease, code: str, now: datetime) -> datetime | None:
+    """Return when the restart of a lease counts as decided once an order with a reason of this `code` has stopped it.
+
+    The stop of a restart may have waited for long, so its start is due from now on. Any other stop calls it off.
+    """
+    return now if code == RESTART and lease.restart_at is not None else None
 
 
 def renewed(lease: Lease) -> Lease:

@@ -1,0 +1,33 @@
+"""A restart in place whose start would be forbidden: the lease is not stopped, since it could not run again.
+
+Invariant: a lease is stopped for a restart only if its start is permitted once it has stopped.
+"""
+
+from dataclasses import replace
+
+import msgspec
+
+from agent.decide.limits.committed_spend import CommittedSpend
+from agent.decide.moves import permission
+from agent.decide.moves.permission import Bounds
+from agent.decide.reconcile.probes import liveness
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.decision import Decision, Hold, Pause, Resume
+
+
+def instead(decision: Decision, bounds: Bounds, now_standing: CommittedSpend) -> Decision:
+    """Return a decision, or a hold in place of the stop of a restart whose start is forbidden now.
+
+    `now_standing` is the committed spend before the stop.
+    """
+    if not isinstance(decision, Pause) or decision.reason.code != liveness.RESTART:
+        return decision
+    why = replace(decision.reason, sentence=f"restart it: {decision.reason.sentence}")
+    start = permission.permitted(Resume(_stopped(decision.lease), why), bounds, now_standing.after(decision))
+    return start if isinstance(start, Hold) else decision
+
+
+def _stopped(lease: Lease) -> Lease:
+    return msgspec.structs.replace(
+        lease, state=LeaseState.PAUSED, bills=Bills.DISK, paused_by_us=True, run_since=None, ready_since=None
+    )
