@@ -41,7 +41,7 @@ from agent.domain.warm_time import WarmTime
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
-from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.ready_sign import ReadyWait, Sighting
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.stall import Quiet
 from agent.domain.work.workload import Workload
@@ -250,6 +250,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """How long services had enough warm slots, by workload."""
     quiet: Mapping[str, Quiet] = {}
     """How long the work of leases has shown no progress, by lease id."""
+    ready_waits: Mapping[str, ReadyWait] = {}
+    """How long leases have been probed in vain for their sign of readiness, by lease id."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

@@ -147,6 +147,7 @@ class Prober:
             self._log_read[target.instance_id] = self._clock.monotonic()
             lines, said = await self._log(target)
             self._signs.see_log(target.instance_id, began, lines if target.is_watched else ())
+        is_log_read = not said
         is_done = bool(target.done_line) and any(target.done_line in line for line in lines)
         is_ready = False
         if target.ready.sign is ReadySign.LOG and lines:
@@ -167,7 +168,7 @@ class Prober:
         is_bare = target.is_silent and self._is_bare(target, lines)
         seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
         progress = self._signs.of(target.instance_id, has_page=target.has_page) if target.is_watched else None
-        was_asked = was_asked or target.ready.sign is ReadySign.LOG
+        was_asked = was_asked or (target.ready.sign is ReadySign.LOG and is_log_read)
         return dataclasses.replace(seen, was_asked=was_asked, progress=progress)
 
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:

@@ -157,7 +157,9 @@ async def test_logs_are_read_once_a_minute_and_at_once_when_it_is_over() -> None
 
 async def test_a_log_that_cannot_be_read_says_so() -> None:
     seen = await probing(Logs(fails=True), SteppedClock(NOW)).look([target(ReadySign.LOG)])
-    assert seen["1"].said == "its log could not be read (unavailable)"
+    assert (seen["1"].said, seen["1"].was_asked) == ("its log could not be read (unavailable)", False)
+    read = await probing(Logs("epoch 9"), SteppedClock(NOW)).look([target(ReadySign.LOG)])
+    assert (read["1"].said, read["1"].was_asked) == ("no line of its log says so", True)
 
 
 def telling(sign: ProgressSign, place: str = "") -> Target:

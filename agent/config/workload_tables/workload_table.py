@@ -189,7 +189,8 @@ class WorkloadTable(Table):
     ready: Literal["none", "log", "port", "http"] = "none"
     """The sign that useful work has begun: none, a line of the log, a port that answers, or a page on that port."""
     ready_within: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """The most time from running to ready. A lease that needs longer is released."""
+    """The most time from running to ready. A lease that needs longer is released. Time in which gpubid did not probe it
+    does not count."""
     ready_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["startup complete"])] | None = None
     """Text that a line of the log contains, for ready = "log"."""
     ready_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None

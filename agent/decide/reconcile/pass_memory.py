@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.ready_sign import ReadyWait
 from agent.domain.work.stall import Quiet
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ class Memory:
     """Suspicions and absences by lease, doubts by intent, sightings of orphans, the last listing by market.
 
     `label_looks` counts, by lease, the cycles in which a look by its id showed our label. `quiet` has, by lease, the
-    time in which its work showed no progress.
+    time in which its work showed no progress, and `ready_waits` the time in which its probes found it not ready.
     """
 
     suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Memory:
     last_listed: Mapping[str, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)
     quiet: Mapping[str, Quiet] = field(default_factory=dict)
+    ready_waits: Mapping[str, ReadyWait] = field(default_factory=dict)
     term_doubts: Mapping[str, Mapping[str, TermDoubt]] = field(default_factory=dict)
 
     def after(self, listing: ListingMarks, others: Collection[str]) -> "Memory":

@@ -43,7 +43,7 @@ from agent.decide.reconcile.guards import (
 )
 from agent.decide.reconcile.losses import cause, failed_start, interruption_notice, loss_cooldown, own_pause
 from agent.decide.reconcile.pass_memory import ListingMarks, Memory, Suspicion, TermDoubt
-from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
+from agent.decide.reconcile.probes import idleness, liveness, readiness, ready_waits, stalls
 from agent.decide.run_times import running_limits
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -93,8 +93,9 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     owned = host_maintenance.announced(fleet, orphans.decided(fleet, ownership.settle(fleet, memory)))
     unprobed = frozenset(lease.lease_id for lease in fleet.leases if lease.is_held)
     fleet = msgspec.structs.replace(fleet, leases=owned.leases, unprobed=unprobed)
-    fleet = msgspec.structs.replace(fleet, quiet=stalls.counted(fleet, memory.quiet))
-    kept = replace(memory, label_looks=owned.looks, quiet=fleet.quiet)
+    waits = ready_waits.counted(fleet, memory.ready_waits)
+    fleet = msgspec.structs.replace(fleet, quiet=stalls.counted(fleet, memory.quiet), ready_waits=waits)
+    kept = replace(memory, label_looks=owned.looks, quiet=fleet.quiet, ready_waits=waits)
     result = Reconciliation(owned.facts, kept, to_look=owned.to_look)
     for name in sorted(fleet.markets):
         view = fleet.markets[name]

@@ -49,6 +49,11 @@ class Readiness:
         return self.sign is not ReadySign.NONE
 
     @property
+    def mark(self) -> tuple[ReadySign, str, int, str]:
+        """The sign itself, without its times."""
+        return self.sign, self.line, self.port, self.path
+
+    @property
     def needs_port(self) -> bool:
         """Whether a port must be reached from outside."""
         return self.sign in {ReadySign.PORT, ReadySign.HTTP}
@@ -69,7 +74,8 @@ class Sighting:
 
     `failure` is the line of its log that reports a failure. `refusal` is why its guard could not start. `is_bare`: its
     log, read at `at`, says that the work runs without the guard, or said so before. `was_asked`: the sign of readiness
-    could be looked for; else `is_ready` says nothing. `progress`: what its signs of progress showed, if they are read.
+    could be looked for; else `is_ready` says nothing, as where its log could not be read. `progress`: what its signs of
+    progress showed, if they are read.
     """
 
     instance_id: str
@@ -83,3 +89,18 @@ class Sighting:
     is_bare: bool = False
     was_asked: bool = True
     progress: ProgressSeen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyWait:
+    """How long the probes of a lease have found no sign of readiness, without the time in which nobody probed it.
+
+    `since` is when its stretch of running began, and `read_at` when its last probe was made. `is_whole`: its probes
+    have looked for `mark` from the beginning of the stretch on, so that the sign was never shown.
+    """
+
+    since: datetime
+    mark: tuple[ReadySign, str, int, str]
+    read_at: datetime
+    lasted: timedelta = timedelta()
+    is_whole: bool = True

@@ -1,5 +1,6 @@
 """Whether a running lease is of use, and the leases that are worth a probe."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +11,12 @@ from msgspec.structs import replace
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.pass_memory import Memory
-from agent.decide.reconcile.probes import probing, readiness
+from agent.decide.reconcile.probes import probing, readiness, ready_waits
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
+from agent.domain.work.ready_sign import Readiness, ReadySign, ReadyWait, Sighting
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 
@@ -23,12 +24,20 @@ NOW = builders.NOW
 ASKED = Readiness(ReadySign.PORT, within=timedelta(minutes=30), port=8080)
 FRESH = builders.lease(run_since=builders.ago(minutes=5))
 LATE = builders.lease(run_since=builders.ago(minutes=31))
+IN_VAIN = Sighting("1", NOW, said="connection refused")
 
 
 def world(held: Lease, sighting: Sighting | None = None, ready: Readiness = ASKED, **changes: Any) -> Fleet:
+    """Return a fleet whose lease has been probed in vain since it began to run."""
     row = builders.instance(**changes)
     view = builders.view(instances=(row,), sightings={} if sighting is None else {"1": sighting})
-    return builders.fleet(workloads=(builders.workload(ready=ready),), markets={"vast": view}, leases=(held,))
+    wait = ReadyWait(held.began, ready.mark, NOW, NOW - held.began)
+    return builders.fleet(
+        workloads=(builders.workload(ready=ready),),
+        markets={"vast": view},
+        leases=(held,),
+        ready_waits={held.lease_id: wait},
+    )
 
 
 def seen(fleet: Fleet, so_far: LeaseChanged | None = None) -> LeaseChanged | None:
@@ -64,7 +73,7 @@ def test_without_a_good_probe_it_is_waited_for(sighting: Sighting | None) -> Non
 
 
 def test_what_is_never_ready_in_time_is_a_bad_lease_and_its_host_rests() -> None:
-    change = told(world(LATE, Sighting("1", NOW, said="connection refused"), gpu_util=0.0))
+    change = told(world(LATE, IN_VAIN, gpu_util=0.0))
     assert (change.kind, change.after.has_failed) == ("lease.not_ready", True)
     assert "connection refused" in change.after.end_reason
     assert "its GPUs idle" in change.after.end_reason
@@ -73,9 +82,6 @@ def test_what_is_never_ready_in_time_is_a_bad_lease_and_its_host_rests() -> None
 
 
 def test_what_was_held_when_the_pass_began_is_not_judged_by_a_probe_that_nobody_made() -> None:
-    adopted = world(LATE)
-    assert told(adopted).after.has_failed
-    assert seen(msgspec.structs.replace(adopted, unprobed=frozenset({LATE.lease_id}))) is None
     held = replace(LATE, is_held=True, end_reason="undecided")
     result = reconcile.reconcile(world(held), Memory())
     (fact,) = (fact for fact in result.facts if isinstance(fact, LeaseChanged))
@@ -97,17 +103,70 @@ def test_what_reported_a_checkpoint_on_its_disk_is_left_to_a_person_too(
     late = replace(LATE, has_run=True, guard_run=1)
     work = builders.guarded(ready=ASKED, checkpoint=Checkpoint(place=place))
     figures = GuardFigures(late.lease_id, late.slot, "vast", late.host_id, 1, 1, NOW, manifest=manifest)
-    fleet = msgspec.structs.replace(world(late), workloads=(work,), guard_figures={late.lease_id: figures})
+    fleet = msgspec.structs.replace(world(late, IN_VAIN), workloads=(work,), guard_figures={late.lease_id: figures})
     change = told(fleet)
     assert (change.kind, change.after.has_failed) == ("lease.not_ready", has_failed)
 
 
 def test_what_was_ready_before_is_left_to_a_person() -> None:
-    change = told(world(builders.lease(run_since=LATE.run_since, was_ready=True)))
+    change = told(world(builders.lease(run_since=LATE.run_since, was_ready=True), IN_VAIN))
     assert (change.kind, change.after.has_failed, change.cooldown) == ("lease.not_ready", False, None)
-    assert "never reached" in change.after.end_reason
-    again = world(builders.lease(run_since=LATE.run_since, was_ready=True, end_reason=change.after.end_reason))
-    assert seen(again) is None
+    assert change.after.end_reason.endswith(
+        "; connection refused; it was ready before, so it goes on: `gpubid release train/0` ends it"
+    )
+    again = builders.lease(run_since=LATE.run_since, was_ready=True, end_reason=change.after.end_reason)
+    assert seen(world(again, IN_VAIN)) is None
+
+
+@pytest.mark.parametrize("sighting", [None, Sighting("1", builders.ago(minutes=40))], ids=["none", "of before"])
+def test_what_was_not_probed_since_it_runs_is_not_judged(sighting: Sighting | None) -> None:
+    assert seen(world(LATE, sighting)) is None
+
+
+def waits_of(*probed: tuple[float, bool], lease: Lease = LATE) -> ReadyWait | None:
+    """Return the wait of a lease that ran since 11:29 after probes at these minutes, each asked or not."""
+    waits: Mapping[str, ReadyWait] = {}
+    for minute, was_asked in probed:
+        at = lease.began + timedelta(minutes=minute)
+        fleet = world(lease, Sighting("1", at, was_asked=was_asked))
+        waits = ready_waits.counted(msgspec.structs.replace(fleet, now=at), waits)
+    return waits.get(lease.lease_id)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "lasted", "is_whole"),
+    [
+        ((1, 5, 9), 9, True),
+        ((1, 5, 5, 9), 9, True),
+        ((1, 9, 10), 2, False),
+        ((20, 22), 2, False),
+    ],
+    ids=["all the time", "the same probe twice", "a gap", "from late on"],
+)
+def test_only_time_between_probes_counts(minutes: tuple[float, ...], lasted: float, *, is_whole: bool) -> None:
+    wait = waits_of(*((minute, True) for minute in minutes))
+    assert wait is not None
+    assert (wait.lasted, wait.is_whole) == (timedelta(minutes=lasted), is_whole)
+
+
+def test_a_log_that_could_not_be_read_may_have_had_the_line() -> None:
+    wait = waits_of((1, True), (2, False), (3, True))
+    assert wait is not None
+    assert (wait.lasted, wait.is_whole) == (timedelta(minutes=3), False)
+
+
+def test_another_sign_is_awaited_anew() -> None:
+    wait = waits_of((1, True), (2, True))
+    assert wait is not None
+    other = Readiness(ReadySign.LOG, line="up")
+    at = LATE.began + timedelta(minutes=3)
+    waits = ready_waits.counted(world(LATE, Sighting("1", at), ready=other), {LATE.lease_id: wait})
+    assert waits[LATE.lease_id] == ReadyWait(LATE.began, other.mark, at, is_whole=False)
+
+
+def test_another_stretch_of_running_is_awaited_anew() -> None:
+    wait = ReadyWait(builders.ago(hours=2), ASKED.mark, builders.ago(hours=1), timedelta(hours=1))
+    assert ready_waits.counted(world(LATE), {LATE.lease_id: wait}) == {}
 
 
 def test_idling_is_noted_and_forgotten() -> None:

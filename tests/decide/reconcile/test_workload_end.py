@@ -13,7 +13,7 @@ from agent.decide.pricing import cooldowns, spread
 from agent.decide.reconcile import reconcile, workload_end
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.pass_memory import Memory
-from agent.decide.reconcile.probes import probing, readiness
+from agent.decide.reconcile.probes import probing
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, Evidence
@@ -220,29 +220,6 @@ def test_an_image_that_cannot_be_had_blames_no_host() -> None:
     assert change.after.end_reason == "image_refused: manifest unknown"
     assert change.cooldown is None
     assert {mark.record.place[0] for mark in marks} == {"failed_start", workload_end.FAST_EXIT}  # type: ignore[union-attr]
-
-
-def test_not_ready_in_time_is_a_bad_lease_unless_it_was_ready_before() -> None:
-    ready = Readiness(ReadySign.PORT, dt.timedelta(minutes=10), port=80)
-    work, row = builders.workload(ready=ready), builders.instance()
-    view = builders.view(instances=(row,))
-    fleet = builders.fleet(workloads=(work,), markets={"vast": view})
-    late = builders.lease(run_since=ago(minutes=11))
-    change = readiness.seen(fleet, view, late, row, None)
-    assert change is not None
-    assert (change.kind, change.after.has_failed) == ("lease.not_ready", True)
-    was = readiness.seen(fleet, view, builders.lease(run_since=ago(minutes=11), was_ready=True), row, None)
-    assert was is not None
-    assert not was.after.has_failed
-    assert readiness.seen(fleet, view, builders.lease(run_since=ago(minutes=9)), row, None) is None
-    seen = builders.view(instances=(row,), sightings={"1": Sighting("1", NOW, is_ready=True)})
-    good = readiness.seen(fleet, seen, late, row, None)
-    assert good is not None
-    assert (good.kind, good.after.ready_since) == ("lease.ready", NOW)
-    old = builders.view(instances=(row,), sightings={"1": Sighting("1", ago(hours=1), is_ready=True)})
-    stale = readiness.seen(fleet, old, late, row, None)
-    assert stale is not None
-    assert stale.kind == "lease.not_ready"
 
 
 def test_probes_ask_only_what_is_not_known() -> None:

@@ -1,9 +1,10 @@
 """Whether a running lease is of use: ready in time, its GPUs busy, and its addresses.
 
 Invariants:
-1. A probe that was not made proves nothing. Only time without a good probe makes a lease bad.
-2. A lease that was once ready may hold work, so it is not given up for a probe. So may one whose guard reported a
-   checkpoint of its own, where checkpoints are kept on the disk (rule 11).
+1. A probe that was not made proves nothing. Only time between probes without the sign makes a lease bad.
+2. A lease that was once ready may hold work, so it is not given up for a probe.
+3. Where checkpoints are kept on the disk (rule 11), the same holds for a lease whose guard reported a checkpoint of its
+   own, and for one that may have been ready while nobody probed it.
 """
 
 from dataclasses import replace
@@ -14,13 +15,14 @@ import msgspec
 from agent.decide.accounting import phases, running_time
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile.probes import idleness, liveness, stalls
+from agent.decide.reconcile.probes import idleness, liveness, ready_waits, stalls
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import only_copy
+from agent.domain.work.ready_sign import ReadyWait
 from agent.domain.work.workload import Workload
 
 NOT_READY = "not_ready"
@@ -61,7 +63,7 @@ def _reached(lease: Lease, row: Instance) -> Lease:
 def _judged(
     fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance, metered_until: datetime
 ) -> tuple[Lease, EventKind | None]:
-    if work is not None and work.ready.is_asked and lease.ready_since is None and lease.unhealthy_since is None:
+    if work is not None and ready_waits.is_awaited(work, lease):
         return _awaited(fleet, view, work, lease, row)
     if work is not None and liveness.is_watched(work, lease):
         after, kind = liveness.judged(fleet, view, work, lease)
@@ -79,24 +81,34 @@ def _judged(
 def _awaited(
     fleet: Fleet, view: MarketView, work: Workload, lease: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
-    if lease.lease_id in fleet.unprobed:
+    sighting, wait = view.sightings.get(lease.instance_id), fleet.ready_waits.get(lease.lease_id)
+    if sighting is None or sighting.at < lease.began:
         return lease, None
-    sighting = view.sightings.get(lease.instance_id)
-    began = lease.began
-    if sighting is not None and sighting.is_ready and sighting.at >= began:
+    if sighting.is_ready:
         late = "" if lease.end_reason.startswith(NOT_READY) else lease.end_reason
         ready = msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True, end_reason=late)
         return ready, EventKind.LEASE_READY
-    if fleet.now - began < work.ready.within or lease.end_reason.startswith(NOT_READY):
+    if wait is None or wait.lasted < work.ready.within or lease.end_reason.startswith(NOT_READY):
         return lease, None
-    said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if idleness.is_idle(row, work) else ""
-    reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
-    # A lease that was ready before may have work on its disk: a person decides, and the lease stays. One that was
-    # restarted because its service did not answer has had its second chance.
-    is_kept = lease.was_ready and (lease.restarts == 0 or not only_copy.may_leave(lease, work))
-    may_hold_work = is_kept or _has_own_checkpoint(fleet, work, lease)
-    return msgspec.structs.replace(lease, has_failed=not may_hold_work, end_reason=reason), EventKind.LEASE_NOT_READY
+    reason = f"{NOT_READY}: runs since {lease.began:%H:%M} and shows no sign of work{idle}; {sighting.said}"
+    why_kept = _why_kept(fleet, work, lease, wait)
+    if why_kept:
+        reason += f"; {why_kept}, so it goes on: `gpubid release {lease.slot}` ends it"
+    return msgspec.structs.replace(lease, has_failed=not why_kept, end_reason=reason), EventKind.LEASE_NOT_READY
+
+
+def _why_kept(fleet: Fleet, work: Workload, lease: Lease, wait: ReadyWait) -> str:
+    """Return why a lease that is not ready in time may hold work, so that a person decides; empty if it may not."""
+    has_only_copy = not only_copy.may_leave(lease, work)
+    # A lease that was restarted because its service did not answer has had its second chance.
+    if lease.was_ready and (lease.restarts == 0 or has_only_copy):
+        return "it was ready before"
+    if _has_own_checkpoint(fleet, work, lease):
+        return "its guard reported a checkpoint that is on its disk"
+    if has_only_copy and not wait.is_whole:
+        return "its disk may hold the only copy of work from a time in which nobody probed it"
+    return ""
 
 
 def _has_own_checkpoint(fleet: Fleet, work: Workload, lease: Lease) -> bool:
