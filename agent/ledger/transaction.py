@@ -111,6 +111,14 @@ class Transaction(SingleFactWrites):
         self._news.intents[intent.intent_id] = doubted
         self._write(intent_rows.ADVANCED, {"this_intent": intent.intent_id, **intent_rows.row(doubted)})
 
+    def move_intent(self, intent: Intent) -> None:
+        """Write an open intent under the slot that it has now, that of its renamed workload.
+
+        A second open paying intent of a slot is a CONFLICT at the commit.
+        """
+        self._news.intents[intent.intent_id] = intent
+        self._write(intent_rows.ADVANCED, {"this_intent": intent.intent_id, **intent_rows.row(intent)})
+
     def open_lease(self, lease: Lease) -> None:
         """Record a new lease.
 

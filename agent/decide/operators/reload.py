@@ -68,6 +68,7 @@ def findings(
     return (
         *_without_market(after, leases, intents),
         *_orphans(after, kept),
+        *_rents_without_slot(after, intents),
         *_unheard(after, kept, {work.name: work for work in present_works}),
         *_over_caps(after, kept, standing, before),
         *_ended(after, kept, {work.name: work for work in present_works}),
@@ -76,9 +77,10 @@ def findings(
 
 
 def orphaning(after: After, leases: Iterable[Lease], intents: Iterable[Intent] = ()) -> tuple[Finding, ...]:
-    """Return the findings that forbid a start with the files: orphaned leases and rents, and unheard guards.
+    """Return the findings that forbid a start with the files: orphaned leases, rents without a market, unheard guards.
 
-    A reached cap only pauses.
+    A reached cap only pauses. A rent in doubt whose slot is gone forbids no start: good leases would bill unwatched,
+    and what comes of that rent is held (`slotless_leases.py`).
     """
     leases = tuple(leases)
     kept = _kept(leases)
@@ -111,11 +113,10 @@ def _market_gone(market: str, sentence: str) -> Finding:
 
 
 def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
-    names = {work.name: work for work in after.workloads}
-    new_names = _new_names(after.workloads)
+    works = _works_by_any_name(after.workloads)
     for lease in kept:
         name, index = lease.slot.workload, lease.slot.index
-        work = names.get(name) or names.get(new_names.get(name, ""))
+        work = works.get(name)
         bill = f"{lease.lease_id} of {lease.slot} ({lease.billing_rate})"
         if lease.market not in after.markets:
             continue
@@ -134,12 +135,29 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
             )
 
 
+def _rents_without_slot(after: After, intents: Iterable[Intent]) -> Iterator[Finding]:
+    """Yield the unsettled rents whose slot the files lack: what comes of one would bill and fill no slot."""
+    works = _works_by_any_name(after.workloads)
+    for intent in intents:
+        if not intent.is_open or intent.kind is not IntentKind.RENT or intent.market not in after.markets:
+            continue
+        work = works.get(intent.slot.workload)
+        fix = (
+            f"rent {intent.intent_id} for {intent.slot} is not settled; reload once `gpubid fleet` shows no doubt there"
+        )
+        if work is None:
+            yield Finding(f"workloads.{intent.slot.workload}", "workload_gone", f"is gone, but {fix}")
+        elif intent.slot.index >= work.slots:
+            key, lacks = f"workloads.{work.name}.slots", f"has no slot {intent.slot.index} any more"
+            yield Finding(key, "fewer_slots", f"{lacks}, but {fix}")
+
+
 def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
     """Yield the changes that running guards would not receive, since a container keeps the settings of its rent."""
-    names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
+    works = _works_by_any_name(after.workloads)
     for lease in kept:
         name = lease.slot.workload
-        work = names.get(name) or names.get(new_names.get(name, ""))
+        work = works.get(name)
         if work is None or lease.guard_run is None:
             continue
         change = guard_changes.of(lease, before.get(name), work)
@@ -280,6 +298,27 @@ def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) 
         for each in holds
         if each.target.workload in new_names
     }
+
+
+def renamed_intents(intents: Iterable[Intent], workloads: Iterable[Workload]) -> tuple[Intent, ...]:
+    """Return each open intent of a workload's old name under the new name, so that its doubt blocks its slot there.
+
+    A paying one stays under its old name while another blocks its slot.
+    """
+    new_names, mine = _new_names(workloads), [each for each in intents if each.is_open]
+    busy = {each.slot for each in mine if each.kind.is_paying}
+    renamed = (
+        replace(each, slot=Slot(new_names[each.slot.workload], each.slot.index))
+        for each in mine
+        if each.slot.workload in new_names
+    )
+    return tuple(each for each in renamed if not each.kind.is_paying or each.slot not in busy)
+
+
+def _works_by_any_name(workloads: Iterable[Workload]) -> Mapping[str, Workload]:
+    """Return the workloads by their names, and the renamed ones also by their old names."""
+    works = {work.name: work for work in workloads}
+    return {was: works[name] for was, name in _new_names(works.values()).items()} | works
 
 
 def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent.decide.limits import limits
-from agent.decide.operators import reload
+from agent.decide.operators import reload, slotless_leases
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
 from agent.domain.record.guard_run import GuardRun
@@ -99,6 +99,52 @@ def test_an_unsettled_rent_on_a_market_that_is_gone_refuses_a_start(state: Inten
     files, rent = after(markets=("runpod",)), intent(state=state)
     found = [each.code for each in reload.orphaning(files, (), (rent,))]
     assert found == (["market_gone"] if rent.is_open else [])
+
+
+@pytest.mark.parametrize("state", IntentState)
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        (after(workload("other")), "workload_gone"),
+        (after(workload(slots=0)), "fewer_slots"),
+        (after(made("other", was="train", slots=0)), "fewer_slots"),
+        (after(made("other", was="train")), ""),
+    ],
+)
+def test_an_unsettled_rent_without_its_slot_refuses_a_reload_and_no_start(
+    state: IntentState, files: After, code: str
+) -> None:
+    rent = intent(state=state)
+    found = reload.findings(files, (), reload.present((), (rent,), Spend(), NOW), None, (), (rent,))
+    assert [each.code for each in found] == ([code] if code and rent.is_open else [])
+    assert reload.orphaning(files, (), (rent,)) == ()
+
+
+def test_an_open_intent_follows_its_workload_to_a_new_name_unless_its_slot_is_blocked_there() -> None:
+    renamed = made("other", was="train")
+    rent, settled = intent(), intent(2, state=IntentState.CONFIRMED)
+    assert [str(each.slot) for each in reload.renamed_intents((rent, settled), (renamed,))] == ["other/0"]
+    assert reload.renamed_intents((rent,), (renamed, workload())) == (), "the old name is another workload"
+    blocking = intent(3, slot=slot("other"))
+    assert reload.renamed_intents((rent, blocking), (renamed,)) == ()
+
+
+@pytest.mark.parametrize("work", [workload("other"), workload(slots=0)], ids=["gone", "fewer"])
+def test_a_lease_without_a_slot_is_held(work: Workload) -> None:
+    one, files = lease(), (work,)
+    held = slotless_leases.held(one, files)
+    assert held == msgspec.structs.replace(one, is_held=True)
+    assert slotless_leases.held(held, files) == held
+    assert f"`gpubid release {one.lease_id}`" in slotless_leases.event(held, NOW).reason
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"has_failed": True}, {"state": LeaseState.RELEASING}, {"state": LeaseState.ENDED}], ids=str
+)
+def test_a_lease_with_a_slot_or_on_its_way_out_is_not_held(change: dict[str, Any]) -> None:
+    one = lease(**change)
+    assert slotless_leases.held(one, (workload(),)) == one
+    assert not change or slotless_leases.held(one, ()) == one
 
 
 def test_a_cap_that_stays_as_it_was_refuses_nothing() -> None:
