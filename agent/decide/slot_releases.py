@@ -13,8 +13,9 @@ from agent.decide.reconcile.probes import liveness, lost_move, readiness, stalls
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
+from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
-from agent.domain.record.hold import DISKS, Word
+from agent.domain.record.hold import Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted
 from agent.domain.work import usefulness
@@ -144,9 +145,7 @@ def _is_never_started(lease: Lease, in_force: InForce) -> bool:
 
 def is_kept(lease: Lease, in_force: InForce) -> bool:
     """Return whether a person's order stops a lease and keeps its disk."""
-    words = (Word.PAUSE, Word.HELD)
-    is_kill = (Word.KILL, DISKS) in in_force.holds
-    return is_kill or operator_holds.find(in_force.holds, words, operator_holds.of_lease(lease)) is not None
+    return hold.keeps_disk(lease, in_force.holds)
 
 
 def is_stuck(lease: Lease, in_force: InForce) -> bool:

@@ -17,7 +17,7 @@ from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.hold import Target
+from agent.domain.record.hold import Holds, Target
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
@@ -100,12 +100,19 @@ def endings(fleet: Fleet) -> Iterator[Pause | Release]:
 def done(fleet: Fleet) -> Iterator[tuple[Target, Lease | None, str]]:
     """Yield what is done by its running time, with the ground: a workload as a whole, or the slot of a lease.
 
-    That follows the release of its leases, so that a guard is asked for a last checkpoint before.
+    That follows the release of its leases, so that a guard is asked for a last checkpoint before. Nothing is done while
+    a person keeps the disk of such a lease: a done slot would release it.
     """
+    holds = hold.in_force(fleet.holds, fleet.now)
     for work in fleet.workloads:
         mine = [lease for lease in fleet.leases if lease.slot.workload == work.name and not lease.is_held]
         whole = of_workload(fleet, work)
-        if whole is not None and whole.is_over and whole.limit.then is AtLimit.DONE and all(map(_is_ending, mine)):
+        if (
+            whole is not None
+            and whole.is_over
+            and whole.limit.then is AtLimit.DONE
+            and all(_is_ending(each, holds) for each in mine)
+        ):
             yield hold.of_workload(work.name), None, _ground(whole)
         limit = limit_of(work, LimitOf.LEASE)
         if limit is not None and limit.then is AtLimit.DONE:
@@ -113,7 +120,7 @@ def done(fleet: Fleet) -> Iterator[tuple[Target, Lease | None, str]]:
             yield from (
                 (hold.of_slot(lease.slot), lease, _ground(own))
                 for lease, own in ran
-                if own.is_over and _is_ending(lease)
+                if own.is_over and _is_ending(lease, holds)
             )
 
 
@@ -166,9 +173,10 @@ def _may_end(fleet: Fleet, lease: Lease) -> bool:
     return lease.is_open and not lease.is_held and lease.state not in waiting and fleet.is_seen(lease)
 
 
-def _is_ending(lease: Lease) -> bool:
-    """Return whether a lease does no more work: it is paused by us, or its release was ordered."""
-    return lease.is_down or lease.state is LeaseState.RELEASING
+def _is_ending(lease: Lease, holds: Holds) -> bool:
+    """Return whether a lease does no more work: its release was ordered, or it is paused and no person keeps it so."""
+    is_paused = lease.is_down and not hold.keeps_disk(lease, holds)
+    return is_paused or lease.state is LeaseState.RELEASING
 
 
 def _is_near(ran: Ran, running: int) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.record.expiry import Expiring
+from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
 
 
@@ -157,3 +158,13 @@ Holds = Mapping[tuple[Word, Target], OperatorHold]
 def in_force(holds: Iterable[OperatorHold], now: datetime) -> Holds:
     """Return the holds that are not over."""
     return {(hold.word, hold.target): hold for hold in holds if not hold.is_over(now)}
+
+
+def keeps_disk(lease: Lease, holds: Holds) -> bool:
+    """Return whether a hold stops a lease and keeps its disk: a pause, a held slot or workload, or such a kill."""
+    targets = (
+        *(of_workload(lease.slot.workload), of_slot(lease.slot), of_lease(lease.lease_id)),
+        *of_place(lease.host, lease.owner),
+    )
+    is_kill = (Word.KILL, DISKS) in holds
+    return is_kill or any((word, target) in holds for word in (Word.PAUSE, Word.HELD) for target in targets)
