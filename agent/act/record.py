@@ -10,7 +10,7 @@ from agent.act import cooldowns_after_failures, decision_log, disowned_leases
 from agent.act.guarding import guard_facts
 from agent.decide import plan
 from agent.decide.accounting import kept_work, meter, task_costs
-from agent.decide.deadline import availability
+from agent.decide.deadline import availability, reference_speed
 from agent.decide.facts import (
     Alert,
     Fact,
@@ -128,17 +128,20 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
 
 
 async def keep_seen(ledger: Ledger, before: Fleet, after: Fleet) -> None:
-    """Record the interruptible capacity that a search showed, and the warm time of services, if they changed.
+    """Record what changed: the interruptible capacity and reference DLPerf of a search, and the warm time of services.
 
     Raises:
         LedgerError: nothing was written.
     """
     observations = availability.news(before.capacity, after.capacity)
     warm = warm_record.news(before.warm, after.warm)
-    if observations or warm:
+    dlperf = reference_speed.news(ledger.recollection().dlperf, after)
+    if observations or warm or dlperf:
         async with ledger.transaction() as tx:
             for time in warm:
                 tx.keep_warm(time)
+            for slice_, figure in dlperf.items():
+                tx.keep_dlperf(slice_, figure)
             for known in observations:
                 tx.keep_capacity(known)
             gone = availability.surplus(ledger.recollection().capacity, observations)

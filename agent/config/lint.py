@@ -15,6 +15,7 @@ from agent.config.settings import Config
 from agent.config.workload_tables import card_lists
 from agent.config.workload_tables.card_lists import CardList
 from agent.decide.limits import first_tasks
+from agent.domain import card_benchmarks
 from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.market_rules import Survives
@@ -354,10 +355,21 @@ def _disk(work: Workload, name: str) -> Iterator[Finding]:
         yield Finding(f"{name}.disk_gb", sentence, "write what the work needs")
 
 
+def _reference(work: Workload, name: str) -> Iterator[Finding]:
+    """Find a reference GPU whose speed nothing shows: it is not searched for, and no benchmark of it is known."""
+    model = work.deadline.reference_gpu if work.deadline is not None else None
+    models = work.requirements.gpu_models
+    if model is not None and models and model not in models and not card_benchmarks.dlperf(model):
+        sentence = f"no benchmark of {model} is known, so every GPU counts as fast as that until its speed is measured"
+        fix = f"count the hours on one of {', '.join(models)}, or on another model with a known benchmark"
+        yield Finding(f"{name}.deadline.reference_gpu", sentence, fix)
+
+
 def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
     if work.deadline is None and work.strategy == "deadline":
         fix = f"write a [{name}.deadline] table, or choose another strategy"
         yield Finding(f"{name}.strategy", "rents nothing without a deadline", fix)
+    yield from _reference(work, name)
     if work.deadline is None or work.deadline.by <= now:
         return
     left = (work.deadline.by - now) / timedelta(hours=1)

@@ -18,7 +18,7 @@ from datetime import datetime
 import msgspec
 
 from agent.decide import first_orders, slots
-from agent.decide.deadline import availability, availability_by_market, deadline_progress
+from agent.decide.deadline import availability, availability_by_market, deadline_progress, reference_speed
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.limits import limits
 from agent.decide.moves import (
@@ -273,7 +273,8 @@ def _chosen(
     found = funnel.of(fleet, work, taken) if is_told else None
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        yield funnel.explained(proposals.get(seen.slot, nothing), found)
+        proposal = funnel.explained(proposals.get(seen.slot, nothing), found)
+        yield replace(proposal, reason=reference_speed.told(proposal.reason, fleet, work))
 
 
 def _view(fleet: Fleet, work: Workload, views: tuple[SlotView, ...], ground: Ground) -> View:

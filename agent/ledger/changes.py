@@ -5,6 +5,7 @@ from msgspec import field
 
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
 from agent.domain.market.market_notice import NoticeGiven
@@ -56,6 +57,7 @@ class Changes(msgspec.Struct):
     volumes: dict[str, MeteredVolume] = field(default_factory=dict)
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
     warm: dict[str, WarmTime] = field(default_factory=dict)
+    dlperf: dict[tuple[GpuModel, int], float] = field(default_factory=dict)
 
     def lease(self, lease_id: str) -> Lease | None:
         """Return an open lease."""
@@ -140,6 +142,7 @@ class Changes(msgspec.Struct):
         memory.volumes = {**memory.volumes, **self.volumes} if self.volumes else memory.volumes
         memory.put_signs(self.signs)
         memory.warm = {**memory.warm, **self.warm} if self.warm else memory.warm
+        memory.dlperf = {**memory.dlperf, **self.dlperf} if self.dlperf else memory.dlperf
         memory.forget_made()
 
     def _remember_tasks(self) -> None:

@@ -5,6 +5,7 @@ import datetime as dt
 import sqlalchemy as sa
 
 from agent.domain import warm_time
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.interruption import Loss
 from agent.domain.money import ZERO
 from agent.domain.record import metered_volume
@@ -23,6 +24,7 @@ from agent.ledger.single_facts import (
     COUNTED_AGAIN,
     HAND_DEMAND,
     LOST_RUNS,
+    REFERENCE_DLPERF,
     SHORT_STARTS,
     WAS_LOST,
 )
@@ -86,11 +88,17 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.hand_demands = {name: _hand_demand(name, text) for name, text in _under(HAND_DEMAND, single).items()}
     memory.volumes = volumes(single)
     memory.warm = {name: warm_time.decoded(text) for name, text in _under(warm_time.KEY, single).items()}
+    memory.dlperf = dict(_slice_dlperf(*each) for each in _under(REFERENCE_DLPERF, single).items())
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")
     memory.short_starts = ShortStarts(int(starts.rstrip(ALERTED)), is_alerted=starts.endswith(ALERTED))
     return memory
+
+
+def _slice_dlperf(name: str, text: str) -> tuple[tuple[GpuModel, int], float]:
+    gpus, _, model = name.partition("/")
+    return (GpuModel(model), int(gpus)), float(text)
 
 
 def _hand_demand(workload: str, text: str) -> HandDemand:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from agent.domain.fleet import Spend
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
 from agent.domain.market.market_notice import NoticeGiven
@@ -112,6 +113,8 @@ class Recollection:
     """The last sign of life of each folder that containers read."""
     warm: Mapping[str, WarmTime] = field(default_factory=dict)
     """How long services had enough warm slots, by workload."""
+    dlperf: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    """The last DLPerf of slices on which deadlines count their hours, by model and number of GPUs."""
 
     @property
     def expiring(self) -> tuple[ExpiringRecord, ...]:
@@ -161,6 +164,7 @@ class Memory:
     counted_again: set[str] = field(default_factory=set)
     volumes: Mapping[str, MeteredVolume] = field(default_factory=dict)
     warm: Mapping[str, WarmTime] = field(default_factory=dict)
+    dlperf: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -338,6 +342,7 @@ class Memory:
             hand_demands=self.hand_demands,
             signs=tuple(self.signs[key] for key in sorted(self.signs)),
             warm=self.warm,
+            dlperf=self.dlperf,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

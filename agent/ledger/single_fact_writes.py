@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from agent.domain import warm_time
 from agent.domain.market.credit import Credit
+from agent.domain.market.gpu import GpuModel
 from agent.domain.record import metered_volume
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.sign_of_life import Absence, ShortStarts
@@ -93,6 +94,12 @@ class SingleFactWrites:
         """Store the warm time of a service in place of the earlier record."""
         self._news.warm[time.workload] = time
         self._write(_META_STORED, {"key": warm_time.KEY + time.workload, "value": warm_time.encoded(time)})
+
+    def keep_dlperf(self, slice_: tuple[GpuModel, int], dlperf: float) -> None:
+        """Store the DLPerf of a slice, named by its model and number of GPUs, in place of the earlier figure."""
+        self._news.dlperf[slice_] = dlperf
+        model, gpus = slice_
+        self._write(_META_STORED, {"key": f"{single_facts.REFERENCE_DLPERF}{gpus}/{model}", "value": repr(dlperf)})
 
     def count_again(self, market: str) -> None:
         """Mark the loss of an earlier ledger as settled on one market, whose spend has been counted again."""

@@ -96,7 +96,7 @@ def fleet(
         speeds=known.speeds,
         starts=known.starts,
         known_since=instant.known_since,
-        typical=instant.typical,
+        typical={**known.dlperf, **instant.typical},
         guard_reports=instant.guard_reports,
         orders_written=instant.orders_written,
         checkpoint_proofs=instant.checkpoint_proofs,

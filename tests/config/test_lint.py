@@ -126,6 +126,14 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             "value_per_hour",
             "deadline rents up to max_price",
         ),
+        (
+            {
+                "gpu_models": (gpu.model("RTX 4090"),),
+                "deadline": replace(DEADLINE, hours=5.0, reference_gpu=gpu.model("RTX 9999")),
+            },
+            "deadline.reference_gpu",
+            "no benchmark of RTX 9999 is known, so every GPU counts as fast as that until its speed is measured",
+        ),
         ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
     ],
     ids=str,

@@ -9,8 +9,8 @@ import pathlib
 
 import pytest
 
+from agent.domain import card_benchmarks
 from agent.domain.market import gpu
-from agent.markets import card_benchmarks
 from agent.markets.runpod import names
 
 FOLDER = os.environ.get("GPUBID_RECORDED", "")

@@ -165,6 +165,25 @@ async def test_a_line_of_the_log_tells_how_far_the_work_is(tmp_path: Path) -> No
         assert known.lease_id == world.lease().lease_id
 
 
+async def test_the_speed_of_the_reference_survives_a_restart(tmp_path: Path) -> None:
+    """A slot that runs is not searched for at the start, so nothing else shows how fast the reference is."""
+    job, reference = Drawn(3, "calm", 10.0, 100.0), gpu.model("RTX 3090")
+    wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"), reference), verified_only=False)
+    waiting = dataclasses.replace(workload(job, "deadline"), requirements=wants)
+    counted = dataclasses.replace(waiting, deadline=Deadline(job.hours, job.by, reference_gpu=reference))
+    scene = Scene(workloads=(counted,), tuned=strategy_files.load(), hosts=200)
+    async with rehearsed(tmp_path, scene) as world:
+        before = await world.cycle()
+        seen = {key: each for key, each in before.fleet.typical.items() if key[0] == reference}
+        assert list(seen) == [(reference, 1)]
+        await world.until_running()
+        world.weather("server_error_before", route="* /bundles")
+        await world.restart(60.0)
+        after = await world.cycle()
+        assert after.fleet.markets["vast"].offers == ()
+        assert after.fleet.typical[reference, 1] == pytest.approx(seen[reference, 1], rel=0.05)
+
+
 async def test_prices_are_looked_up_in_time_for_a_start_of_two_hours(tmp_path: Path) -> None:
     """The work stands still, so the last call comes at a known time: soon after a survey, long before the next."""
     job = Drawn(3, "calm", 2.0, 7.4)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent.decide import plan
 from agent.decide.deadline import hazards
 from agent.decide.limits import limits
+from agent.domain import card_benchmarks
 from agent.domain.fleet import Fleet
 from agent.domain.market import gpu
 from agent.domain.market.capacity import Capacity
@@ -184,6 +185,25 @@ def test_a_slower_gpu_needs_more_time_and_a_measured_one_what_was_measured() -> 
     measured = decided(seen([slow], left=19.0, typical=typical, speeds=speeds, **like))
     assert isinstance(measured, Hold)
     assert measured.reason.options[-1].terms[2].figure == pytest.approx(0.975)
+
+
+def test_a_reference_that_no_search_asks_for_counts_by_its_benchmark() -> None:
+    """Ten hours on an H100 SXM are more than forty on the RTX 4090 that is searched for."""
+    offers = [builders.offer(), ASK_ONLY]
+    h100 = gpu.model("H100 SXM")
+    made = rented(seen(offers, left=46.0, reference=h100))
+    assert made.tenure is Tenure.ON_DEMAND
+    assert made.reason.options[-1].terms[2].figure == pytest.approx(80.0 / card_benchmarks.dlperf(h100))
+    assert "DLPerf of" not in made.reason.sentence
+    shown = seen(offers, left=46.0, reference=h100, typical={(h100, 1): 160.0})
+    assert rented(shown).tenure is Tenure.INTERRUPTIBLE, "offers that were seen outweigh the benchmark"
+
+
+def test_a_reference_of_unknown_speed_is_told() -> None:
+    made = decided(seen([builders.offer()], reference=gpu.model("RTX 9999")))
+    assert made.reason.sentence.endswith(
+        "; the DLPerf of RTX 9999 is unknown, so every GPU without a measured speed counts as fast as that"
+    )
 
 
 def test_slow_starts_of_our_own_are_reserved_for() -> None:

@@ -35,7 +35,7 @@ class DeadlineTable(BaseModel):
     by: Annotated[datetime, BeforeValidator(_by), WithJsonSchema({"type": "string", "format": "date-time"})]
     """The time at which it must be done."""
     reference_gpu: Annotated[Line, Field(min_length=1, max_length=64), AfterValidator(_model)] | None = None
-    """GPU model on which the hours are counted. Without this key: the model that runs."""
+    """GPU model on which the hours are counted; it need not be one of `gpu`. Without this key: the model that runs."""
     restart: Annotated[Span, Field(examples=["20m"])] | None = None
     """The most time that an interruption costs. Without this key: a checkpoint interval and a restore."""
     progress: Literal["order", "log", "http", "guard"] = "order"

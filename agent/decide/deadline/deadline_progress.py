@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from agent.decide.deadline import progress_facts
+from agent.decide.deadline import progress_facts, reference_speed
 from agent.domain.fleet import Fleet
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
@@ -100,9 +100,18 @@ def of(fleet: Fleet, work: Workload) -> Task | None:
         done=reported.hours if reported is not None else 0.0,
         since=reported.since if reported is not None else fleet.now,
         measured={each.gpu: each for each in fleet.speeds if each.workload in names},
-        typical={gpu: dlperf for (gpu, gpus), dlperf in fleet.typical.items() if gpus == work.requirements.gpus},
+        typical=_typical(fleet, work),
         start_hours=slow_start(fleet.starts),
     )
+
+
+def _typical(fleet: Fleet, work: Workload) -> dict[GpuModel, float]:
+    """Return the DLPerf of a workload's slice by model; that of its reference may be a benchmark."""
+    seen = {gpu: dlperf for (gpu, gpus), dlperf in fleet.typical.items() if gpus == work.requirements.gpus}
+    reference = reference_speed.dlperf(fleet, work)
+    if work.deadline is not None and work.deadline.reference_gpu is not None and reference:
+        seen[work.deadline.reference_gpu] = reference
+    return seen
 
 
 def slow_start(starts: Iterable[Start]) -> float:

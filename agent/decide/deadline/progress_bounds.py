@@ -9,6 +9,7 @@ Invariants:
 
 from datetime import datetime, timedelta
 
+from agent.decide.deadline import reference_speed
 from agent.domain.fleet import Fleet
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease
@@ -27,7 +28,7 @@ def bounded(
 ) -> float:
     """Return the hours of work of a guard's number, within the bounds since the last report."""
     hours = wanted.hours_of(figures.progress or 0.0)
-    most_speed = MOST_TIMES * fastest(fleet, work, lease, wanted)
+    most_speed = MOST_TIMES * fastest(fleet, work, lease)
     base = _base(before, lease, wanted)
     if base is None:
         return hours
@@ -37,10 +38,10 @@ def bounded(
     return max(min(hours, ceiling), floor, 0.0)
 
 
-def fastest(fleet: Fleet, work: Workload, lease: Lease, wanted: Deadline) -> float:
+def fastest(fleet: Fleet, work: Workload, lease: Lease) -> float:
     """Return the most hours of work done in one hour on any known GPU of a workload."""
     wants = work.requirements
-    reference = fleet.typical.get((wanted.reference_gpu, wants.gpus)) if wanted.reference_gpu is not None else None
+    reference = reference_speed.dlperf(fleet, work)
     rows = [lease.dlperf, *(fleet.typical.get((model, wants.gpus), 0.0) for model in wants.gpu_models)]
     mine = [each for each in fleet.speeds if each.workload in {work.name, work.was} and each.running_hours > 0]
     measured = [each.hours / each.running_hours for each in mine]

@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.domain import card_benchmarks
 from agent.domain.market import card_memory, gpu, host
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.label import Label
-from agent.markets import card_benchmarks, labels, market_errors, text, tolerant_rows
+from agent.markets import labels, market_errors, text, tolerant_rows
 from agent.markets.dstack import figures, rows
 
 TAG = "gpubid"

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from agent.domain import card_benchmarks
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.price import PaidBill
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
-from agent.markets import card_benchmarks, labels, text, tolerant_rows
+from agent.markets import labels, text, tolerant_rows
 from agent.markets.mithril import figures, parse, prices, reach, start_script, states
 
 

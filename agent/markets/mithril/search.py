@@ -5,9 +5,10 @@ from datetime import datetime
 
 import msgspec
 
+from agent.domain import card_benchmarks
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
-from agent.markets import card_benchmarks, text
+from agent.markets import text
 from agent.markets.mithril import figures, names, parse, prices
 from agent.markets.port import OfferQuery
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from agent.domain import money
+from agent.domain import card_benchmarks, money
 from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import card_benchmarks, labels, market_errors, text, tolerant_rows
+from agent.markets import labels, market_errors, text, tolerant_rows
 from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from agent.domain import card_benchmarks
 from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
-from agent.markets import card_benchmarks
 from agent.simulator.mithril.world import World
 from tests.disasters.points.room import ROOM
 

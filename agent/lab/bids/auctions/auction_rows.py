@@ -7,7 +7,7 @@ Invariants:
 
 from datetime import UTC, datetime, timedelta
 
-from agent.domain import money
+from agent.domain import card_benchmarks, money
 from agent.domain.market import card_memory, gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import POOL
@@ -17,7 +17,6 @@ from agent.domain.market.market_rules import MarketRules, Places, PricePaid, Set
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
-from agent.markets import card_benchmarks
 from agent.simulator.mithril.model import Bid, Event, Happening, Status
 from agent.simulator.mithril.places import Pool
 from agent.simulator.mithril.prices import Told

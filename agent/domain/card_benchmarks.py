@@ -1,4 +1,4 @@
-"""The benchmark of one card, for markets that report none: DLPerf, measured on another market or derived from one.
+"""The benchmark of one card, where no market reports one: DLPerf, measured on a market or derived from such a figure.
 
 Each figure has its source, or is marked as assumed. Figures measured on our own leases outweigh them with time.
 """
