@@ -58,6 +58,10 @@ class Parts:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+_WAITED_FOR = frozenset({Code.UNWRITABLE, Code.UNLED})
+"""Errors of a cycle that a restart would meet too. It would also end what this process still owes the ledger."""
+
+
 def seconds_to_next(done: Pass, search_delay: float | None) -> float | None:
     """Return after how many seconds the next cycle should begin, or None if the pace of the poll suffices.
 
@@ -242,7 +246,7 @@ class Daemon:
             log.error("cycle.failed", code=error.code.value, reason=error.sentence)
             if error.code in {Code.WRONG_ACCOUNT, Code.DEPOSED}:
                 raise
-            if error.code is Code.UNWRITABLE:
+            if error.code in _WAITED_FOR:
                 self._health.went_on("cycle")
             metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=False)
             self._show(lambda: self._figures.see_ledger(self._app))

@@ -21,8 +21,8 @@ class Health:
 
     Invariants:
     1. A job is late only by the monotonic clock: a wall clock that jumps makes no job late.
-    2. A market that is down makes no job late, nor does a ledger that cannot be written: every cycle that ends counts
-       as progress. A restart would mend neither, and end what the process still does.
+    2. A market that is down makes no job late, nor does a ledger that cannot be written or a lead that cannot be shown:
+       every cycle that ends counts as progress. A restart would fix none of them, and end what the process still does.
     """
 
     def __init__(self, monotonic: Callable[[], float], role: str = "") -> None:

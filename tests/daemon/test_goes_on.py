@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from agent.daemon import Daemon, Parts
 from agent.pass_metrics import Figures
 from agent.simulator import climate_files
 from agent.telemetry import metric_families, metrics
-from tests.support import programs
+from tests.support import engines, postgres, programs
+from tests.support.engines import database
 from tests.support.world import Rehearsed, rehearsed
+
+__all__ = ["database"]
 
 
 def write_only_if(world: Rehearsed, *, may_write: bool) -> None:
@@ -104,3 +108,36 @@ async def test_a_ledger_that_cannot_be_written_for_long_does_not_end_the_daemon(
                 world.clock.advance(30.0)
                 wake.set()
                 await programs.until(lambda: daemon._health.is_ready, "a pass that is written")
+
+
+@pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+async def test_a_lead_that_cannot_be_shown_for_long_does_not_end_the_daemon(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watchdog ended it after five minutes without the server, and with it a kill that was not written yet."""
+    from agent.ledger.server import leader_row, leadership
+
+    monkeypatch.setattr(leadership, "BEAT_SECONDS", threading.TIMEOUT_MAX)
+    with engines.played_on(database):
+        async with rehearsed(tmp_path) as world:
+            await world.until_running()
+            lead = world.app.ledger.place.lead  # type: ignore[attr-defined]
+            awake = lead._boottime
+            with structlog.testing.capture_logs() as logs:
+
+                def failed() -> int:
+                    return sum(each["event"] == "cycle.failed" and each["code"] == "unled" for each in logs)
+
+                async with running(world) as (daemon, wake):
+                    lead._boottime = lambda: awake() + leader_row.SHOWN_SECONDS
+                    for number in range(1, 6):
+                        world.clock.advance(600.0)
+                        wake.set()
+                        await programs.until(lambda number=number: failed() >= number, "a refused pass")  # type: ignore[misc]
+                    assert daemon._health.is_alive
+                    assert not daemon._health.is_ready
+                    lead._boottime = awake
+                    lead.beat()
+                    world.clock.advance(30.0)
+                    wake.set()
+                    await programs.until(lambda: daemon._health.is_ready, "a pass under a lead that is shown")
