@@ -115,7 +115,12 @@ def _with_history(known_fleet: Fleet, known: Recollection, instant: Instant) -> 
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
     of_slots = {"tasks": known.tasks, "task_estimates": instant.task_estimates, "unwanted_at": instant.unwanted_at}
     return msgspec.structs.replace(
-        known_fleet, capacity=seen, volumes=known.volumes, warm=known.warm, hand_demands=known.hand_demands, **of_slots
+        known_fleet,
+        capacity=seen,
+        volumes=known.volumes,
+        warm=warm_record.renamed(known.warm, known_fleet.workloads),
+        hand_demands=known.hand_demands,
+        **of_slots,
     )
 
 

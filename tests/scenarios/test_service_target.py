@@ -1,5 +1,6 @@
 """A service with a target: how long it had enough warm slots is recorded, survives a restart, and is shown."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,18 @@ async def test_the_time_with_enough_warm_slots_is_kept_and_shown(tmp_path: Path,
         assert registry.get_sample_value("gpubid_service_target_ratio", of_service) == 0.9
         listed = views.fleet((SERVICE,), world.app.ledger.recollection(world.clock.now()), (), world.clock.now())
         assert listed["services"][0]["short_hours"] == after.short_hours
+
+
+async def test_a_renamed_service_keeps_its_record(tmp_path: Path) -> None:
+    """Its worth follows from the record: without one it began anew at a fraction of what had been found."""
+    async with rehearsed(tmp_path, climate=STILL, workloads=(SERVICE,), tuned=TUNED) as world:
+        await world.until_running(slots=1)
+        await world.cycle(minutes=30)
+        (before,) = shown(world)["services"]
+        world.config = replace(world.config, workloads=(replace(SERVICE, name="api", was="serve"),))
+        await world.restart(15.0)
+        await world.cycle()
+        (after,) = shown(world)["services"]
+        assert after["wanted_hours"] >= before["wanted_hours"] > 0.4
+        await world.cycle(minutes=5)
+        assert world.app.ledger.recollection(world.clock.now()).warm["api"].wanted_hours > before["wanted_hours"]

@@ -7,7 +7,7 @@ Invariants:
 3. Time in which no slot is wanted does not count, nor does the time before enough slots are warm for the first time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -54,6 +54,16 @@ def watched(known: Mapping[str, WarmTime], fleet: Fleet, needed: NeededSlots) ->
         if after is not None:
             found[work.name] = after
     return found
+
+
+def renamed(known: Mapping[str, WarmTime], workloads: Iterable[Workload]) -> dict[str, WarmTime]:
+    """Return the records by name, with that of a workload's old name as its own while it has none."""
+    moved = {
+        work.name: msgspec.structs.replace(known[work.was], workload=work.name)
+        for work in workloads
+        if work.was in known and work.name not in known
+    }
+    return {**known, **moved}
 
 
 def news(before: Mapping[str, WarmTime], after: Mapping[str, WarmTime]) -> tuple[WarmTime, ...]:
