@@ -284,12 +284,14 @@ class App:
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start.
 
-        On a market that the files lack nothing is paid for, and no workload looks for capacity.
+        On a market that the files lack nothing is paid for, and no workload looks for capacity. Where `spend` is false
+        now, nothing is paid for until a reload with true.
         """
         works = service_reach.on_kept_markets(self.config, config)
         self.rules = Rules(works, tuned, config.limits, config.poll)
         mine = self.config
-        self.config = replace(config, markets=mine.markets, ledger=mine.ledger, ledger_server=mine.ledger_server)
+        markets = tuple(service_reach.running(each, config) for each in mine.markets)
+        self.config = replace(config, markets=markets, ledger=mine.ledger, ledger_server=mine.ledger_server)
         self._unpaid = {each.name: service_reach.why_unpaid(each, config) for each in mine.markets}
         for poller in self.pollers:
             poller.forbid(self._unpaid[poller.market.name])

@@ -168,7 +168,7 @@ class Daemon:
         return self._reloaded
 
     def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> list[Notice]:
-        """Run on these files from now on, and return the changes that need a restart."""
+        """Run on these files from now on, and return what a person should know about the changes."""
         app, before = self._app, self._app.config
         findings = app.findings(config)
         refused = [each for each in findings if each.is_refusal]
@@ -180,8 +180,6 @@ class Daemon:
         shortfalls = list(service_reach.shortfalls(before, config))
         for short in shortfalls:
             log.warning(short.event, about=short.about, reason=short.sentence)
-        if service_reach.is_spend_withdrawn(before, config):
-            app.stop_writing("spend is false since a reload: nothing is paid for until a restart with spend = true")
         app.reload(config, tuned)
         if config.notify != before.notify:
             self._dispatcher.use(config.notify, self._channels(config.notify))

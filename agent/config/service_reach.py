@@ -1,4 +1,4 @@
-"""Changes of a reload that do not reach the running daemon."""
+"""Changes of a reload that do not reach the running daemon, or only where they stop it from paying."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,10 +18,17 @@ class Shortfall:
 
 
 def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
-    """Yield the changes that a reload accepts and the running daemon does not make."""
+    """Yield the changes that a reload accepts and the running daemon does not make, and each withdrawn `spend`.
+
+    The markets of `before` are those that the program started with.
+    """
     for name in _removed(before, after):
         sentence = "is gone from the file: nothing is paid for there any more; it is looked at until the next start"
         yield Shortfall(LoggedKind.CONFIG_DEFERRED, f"markets.{name}", sentence)
+    for old, new in _pairs(before, after):
+        if _is_withdrawn(old, new):
+            sentence = "is false: nothing is paid for there from now on, and leases there go on"
+            yield Shortfall(LoggedKind.CONFIG_NOTED, f"markets.{old.name}.spend", sentence)
     for key in _deferred(before, after):
         yield Shortfall(
             LoggedKind.CONFIG_DEFERRED, key, "applies from the next start; until then the old value applies"
@@ -30,9 +37,18 @@ def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
 
 def why_unpaid(market: MarketSettings, after: Config) -> str:
     """Return why nothing is paid for on a running market under new files, or an empty text."""
-    if after.market(market.name) is None:
+    new = after.market(market.name)
+    if new is None:
         return f"[markets.{market.name}] is gone from the file since a reload: write it again to let it pay"
-    return market.why_unpaid
+    if new.spend and not market.spend and not market.is_simulated:
+        return f"spend = true in [markets.{market.name}] applies from the next start: restart gpubid to let it pay"
+    return running(market, after).why_unpaid
+
+
+def running(market: MarketSettings, after: Config) -> MarketSettings:
+    """Return the settings of a running market under new files: only its permission to spend may be withdrawn."""
+    new = after.market(market.name)
+    return replace(market, is_withdrawn=new is not None and _is_withdrawn(market, new))
 
 
 def on_kept_markets(before: Config, after: Config) -> tuple[Workload, ...]:
@@ -43,17 +59,10 @@ def on_kept_markets(before: Config, after: Config) -> tuple[Workload, ...]:
     return tuple(work if work.markets else replace(work, markets=kept) for work in after.workloads)
 
 
-def is_spend_withdrawn(before: Config, after: Config) -> bool:
-    """Return whether a market has lost the permission to spend. That applies at once."""
-    return any(old.may_spend and not new.may_spend for old, new in _pairs(before, after))
-
-
 def _deferred(before: Config, after: Config) -> Iterator[str]:
     yield from (f"markets.{new.name}" for new in after.markets if before.market(new.name) is None)
     for old, new in _pairs(before, after):
-        for key in ("url", "simulated", "credential", "credential_file", "spend"):
-            if getattr(old, key) != getattr(new, key):
-                yield f"markets.{old.name}.{key}"
+        yield from _deferred_of_market(old, new)
     places = ("ledger.path", before.ledger, after.ledger), ("ledger.url", before.ledger_server, after.ledger_server)
     yield from (key for key, old_place, new_place in places if old_place != new_place)
     if before.operators.group != after.operators.group:
@@ -63,6 +72,19 @@ def _deferred(before: Config, after: Config) -> Iterator[str]:
     for key in ("names", "credential", "webhook_credential"):
         if getattr(before.listen, key) != getattr(after.listen, key):
             yield f"web.{key}"
+
+
+def _deferred_of_market(old: MarketSettings, new: MarketSettings) -> Iterator[str]:
+    for key in ("url", "simulated", "credential", "credential_file"):
+        if getattr(old, key) != getattr(new, key):
+            yield f"markets.{old.name}.{key}"
+    if new.spend and not old.spend:
+        yield f"markets.{old.name}.spend"
+
+
+def _is_withdrawn(old: MarketSettings, new: MarketSettings) -> bool:
+    """Return whether new settings take the permission to spend from a live market that started with it."""
+    return old.spend and not new.spend and not old.is_simulated
 
 
 def _removed(before: Config, after: Config) -> Iterator[str]:

@@ -30,6 +30,8 @@ class MarketSettings:
     """Whether the file lets gpubid spend money there."""
     options: MarketOptions | None = None
     """The keys that only this market has; None if it has none."""
+    is_withdrawn: bool = False
+    """Whether the last reload took back the permission to spend that the program started with."""
 
     @property
     def is_simulated(self) -> bool:
@@ -39,7 +41,11 @@ class MarketSettings:
     @property
     def why_unpaid(self) -> str:
         """Why nothing is paid for there by the file, or an empty text."""
-        return "" if self.may_spend else f"spend = false in [markets.{self.name}]: set spend = true to let it pay"
+        if self.may_spend:
+            return ""
+        if self.is_withdrawn:
+            return f"spend = false in [markets.{self.name}] since a reload: set spend = true and reload to let it pay"
+        return f"spend = false in [markets.{self.name}]: set spend = true to let it pay"
 
     @property
     def connect_options(self) -> MarketOptions | None:
@@ -58,7 +64,7 @@ class MarketSettings:
     @property
     def may_spend(self) -> bool:
         """Whether paying writes may be sent; a simulated market costs no money."""
-        return self.spend or self.is_simulated
+        return self.is_simulated or (self.spend and not self.is_withdrawn)
 
 
 @dataclass(frozen=True, slots=True)

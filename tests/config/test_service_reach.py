@@ -42,3 +42,31 @@ def test_each_key_of_the_web_server_that_changes_is_named(tmp_path: Path) -> Non
     before = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\n')
     after = load(tmp_path, GOOD + '[web]\nlisten = "127.0.0.1:1"\nnames = ["box"]\ncredential = "web_token"\n')
     assert [each.about for each in service_reach.shortfalls(before, after)] == ["web.names", "web.credential"]
+
+
+LIVE = '[markets.runpod]\nurl = "http://127.0.0.1:1"\ncredential = "runpod"\nspend = {}\n'
+
+
+def test_spend_that_is_false_now_applies_to_that_market_at_once_and_is_given_back(tmp_path: Path) -> None:
+    start, other = load(tmp_path, GOOD + LIVE.format("true")), load(tmp_path, GOOD + LIVE.format("false"))
+    runpod, vast = start.market("runpod"), start.market("vast")
+    assert runpod is not None
+    assert vast is not None
+    (told,) = service_reach.shortfalls(start, other)
+    assert (told.event, told.about) == ("config.noted", "markets.runpod.spend")
+    assert "spend = false in [markets.runpod] since a reload" in service_reach.why_unpaid(runpod, other)
+    assert service_reach.why_unpaid(vast, other) == ""
+    withdrawn = service_reach.running(runpod, other)
+    assert not withdrawn.may_spend
+    assert service_reach.why_unpaid(withdrawn, start) == ""
+    assert service_reach.running(withdrawn, start) == runpod
+
+
+def test_spend_that_is_true_now_waits_for_the_next_start(tmp_path: Path) -> None:
+    start, other = load(tmp_path, GOOD + LIVE.format("false")), load(tmp_path, GOOD + LIVE.format("true"))
+    runpod = start.market("runpod")
+    assert runpod is not None
+    (told,) = service_reach.shortfalls(start, other)
+    assert (told.event, told.about) == ("config.deferred", "markets.runpod.spend")
+    assert "applies from the next start" in service_reach.why_unpaid(runpod, other)
+    assert not service_reach.running(runpod, other).may_spend

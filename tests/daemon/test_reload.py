@@ -160,23 +160,32 @@ async def _count(market: programs.Market, count: int) -> bool:
     return len(await market.billing()) == count
 
 
-async def test_what_waits_for_the_next_start_is_told_and_withdrawn_spend_holds_at_once(tmp_path: Path) -> None:
+async def test_what_waits_for_the_next_start_is_told_and_withdrawn_spend_holds_until_it_is_given_again(
+    tmp_path: Path,
+) -> None:
     config = LIVE.replace("max_instances = 4", "max_instances = 0")
     async with programs.running(tmp_path, config=config) as (market, daemon):
         changed = LIVE.replace("spend = true", "spend = false").replace("ledger.sqlite", "other.sqlite")
         changed = changed.replace('"5s"', '"7s"').replace(":0", ":1")
         (tmp_path / "agent.toml").write_text(changed.format(url=market.url))
         await daemon.reload()
-        told = {line["about"] for line in await daemon.until_logged("config.deferred", times=3)}
-        assert told == {"markets.vast.spend", "ledger.path", "web.listen"}
-        await daemon.until_logged("writing.stopped")
-        page = await daemon.page("/")
-        why = "spend is false since a reload: nothing is paid for until a restart with spend = true"
-        assert f"<strong>daemon</strong>: {why}" in page
-        assert "stop the wrong one" not in page, "there is no second daemon"
+        told = {line["about"] for line in await daemon.until_logged("config.deferred", times=2)}
+        assert told == {"ledger.path", "web.listen"}
+        (noted,) = daemon.logs("config.noted")
+        assert (noted["about"], noted["reason"][:32]) == ("markets.vast.spend", "is false: nothing is paid for th")
         seen = len((await market.truth())["calls"])
         await until(lambda: _has_calls(market, seen + 3), "three more looks")
         assert not await market.writes()
+        # The verbs find the daemon by the ledger's path in the file.
+        (tmp_path / "agent.toml").write_text(LIVE.replace("spend = true", "spend = false").format(url=market.url))
+        status = (await programs.gpubid(tmp_path, "status", "--json")).json
+        (note,) = [each for each in status["notes"] if each["about"] == "vast"]
+        assert "spend = false in [markets.vast] since a reload: set spend = true and reload to let it pay" in str(note)
+        assert not [each for each in status["troubles"] if each["about"] in {"vast", "daemon"}]
+
+        (tmp_path / "agent.toml").write_text(LIVE.format(url=market.url))
+        await daemon.reload()
+        assert await until(market.billing, "a rent, since spend is true again")
 
 
 async def _has_calls(market: programs.Market, count: int) -> bool:
