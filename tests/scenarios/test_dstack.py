@@ -11,6 +11,7 @@ import pytest
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record.cooldown import CooldownKind
+from agent.domain.record.hold import Word
 from agent.domain.record.lease import Bills
 from agent.domain.work.order import Order
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
@@ -351,6 +352,25 @@ async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_tha
             minutes=120,
         )
         assert len(billing(world)) == 1
+
+
+async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "kind": WorkloadKind.SERVICE,
+        "ports": (8000,),
+        "environment": (("SIM_READY_AFTER", "60"), ("SIM_SILENT_AFTER", "600")),
+        "ready": Readiness(ReadySign.HTTP, port=8000, path="/health", live=Liveness(timedelta(seconds=30))),
+        "max_failed_starts": 3,
+    }
+    async with running(tmp_path, **changes) as world:
+        await world.until(lambda: bool(world.app.ledger.recollection(world.app.clock.now()).holds), minutes=240)
+        await world.cycle(minutes=60)
+        (held,) = world.app.ledger.recollection(world.app.clock.now()).holds
+        assert (held.word, str(held.target)) == (Word.HELD, "workload:train")
+        assert len(await world.events("lease.opened")) == 3
+        assert billing(world) == []
+        ends = [each.reason for each in await world.events("lease.unhealthy") if "cannot restart it" in each.reason]
+        assert len(ends) == 3
 
 
 async def test_a_slot_that_a_person_resumes_waits_for_the_fallback_from_then_on(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
 """Refusals of a start that an immediate second attempt would get again."""
 FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready", liveness.UNHEALTHY_HOST, stalls.STALLED_HOST})
 """Codes of releases that count as a failed start of the host."""
+GIVEN_UP = frozenset({liveness.UNHEALTHY, liveness.UNHEALTHY_HOST, stalls.STALLED, stalls.STALLED_HOST})
+"""Codes of releases of work that was ready before, and then served or progressed no more."""
 
 
 def after_rent(slot: Slot, now: datetime) -> Cooldown:
@@ -126,13 +128,16 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
         # A start that took too long is counted for the workload here. Other failed starts are counted when they are
         # seen.
         found.append(workload_end.failed_start(lease.slot.workload, lease.lease_id, now, code))
-    if code in FAILED_STARTS:
+    if code in GIVEN_UP and lease.host.is_pool and lease.restarts == 0:
+        # The next machine of a pool is another one, and this one was not restarted in place first.
+        found.append(cooldown.of_host(lease.host, now + cooldowns.POOL_LOST, "another machine is tried"))
+    elif code in FAILED_STARTS:
         found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
         why = "a rent that was not as ordered"
         rest = cooldowns.POOL_MISMATCHED if lease.host.is_pool else cooldowns.START_FAILED
         found.append(cooldown.of_host(lease.host, now + rest, why))
-    elif code in {GUARD_REFUSED, liveness.UNHEALTHY, stalls.STALLED}:
+    elif code in {GUARD_REFUSED, *GIVEN_UP}:
         found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "another host is tried"))
     elif code == "moved":
         found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))

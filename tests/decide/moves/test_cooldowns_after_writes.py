@@ -288,3 +288,22 @@ def _afternoon(hours: int) -> Iterator[tuple[datetime, Decision]]:
         if isinstance(made, Resume):
             marks = (cooldowns_after_writes.after_start(made, at),)
         at += timedelta(seconds=2 if isinstance(made, Resume) else 30)
+
+
+@pytest.mark.parametrize("code", ["unhealthy", "unhealthy_host", "stalled", "stalled_host"])
+def test_a_pool_has_other_machines_than_the_one_that_was_given_up_without_a_restart(code: str) -> None:
+    of_pool = builders.lease(market="dstack", host_id="pool/aws/us-east-1")
+    assert of_pool.host.is_pool
+    rest = after(Release(of_pool, Reason(code, "")))
+    assert rest.key == str(of_pool.host)
+    assert rest.until == NOW + cooldowns.POOL_LOST
+    for again in (builders.lease(), msgspec.structs.replace(of_pool, restarts=2)):
+        until = after(Release(again, Reason(code, ""))).until
+        assert until is not None
+        assert until >= NOW + cooldowns.HOST_LEFT
+
+
+def after(release: Release) -> Cooldown:
+    (rest,) = cooldowns_after_writes.after_release(release, NOW)
+    assert isinstance(rest, Cooldown)
+    return rest

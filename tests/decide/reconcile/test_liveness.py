@@ -6,13 +6,17 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.probes import liveness
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign, Sighting
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.markets.dstack.rules import RULES as DSTACK
 from tests.support import builders
 from tests.support.builders import NOW
 
@@ -138,3 +142,40 @@ def test_what_is_probed_no_more_counts_as_useful_again() -> None:
     fleet: Fleet = builders.fleet(leases=(ill(),), workloads=(serving(),))
     after = liveness.unwatched(fleet, ill())
     assert (after.ready_since, after.unhealthy_since, after.failed_probes) == (fleet.now, None, 0)
+
+
+# --- a market that cannot pause ---------------------------------------------------------------------------------------
+def on_dstack(lease: Lease, *others: Lease, place: CheckpointPlace = CheckpointPlace.NONE) -> Fleet:
+    mine = tuple(msgspec.structs.replace(each, market="dstack") for each in (lease, *others))
+    view = builders.view(market="dstack", rules=DSTACK, instances=())
+    return builders.fleet(leases=mine, workloads=(serving(place),), markets={"dstack": view})
+
+
+def judged_on(fleet: Fleet) -> tuple[Lease, EventKind | None]:
+    return liveness.judged(fleet, fleet.markets["dstack"], fleet.workloads[0], fleet.leases[0])
+
+
+def test_what_cannot_be_restarted_in_place_is_given_up_and_counted() -> None:
+    after, kind = judged_on(on_dstack(ill(unhealthy_since=ago(hours=1))))
+    assert (after.has_failed, after.restarts, after.restart_at, kind) == (True, 0, None, EventKind.LEASE_UNHEALTHY)
+    said = "unhealthy: its service does not answer and dstack cannot restart it in place; port 8000 does not answer"
+    assert after.end_reason == said
+    fleet = on_dstack(ill(unhealthy_since=ago(hours=1)))
+    change = LeaseChanged(fleet.leases[0], after, kind)
+    (mark,) = workload_end.marks(fleet, [change])
+    assert isinstance(mark.record, Tally)
+    assert mark.record.counted is Counted.FAILED_START, "enough of them hold the workload"
+
+
+def test_it_is_not_given_up_before_our_own_network_is_ruled_out() -> None:
+    assert not judged_on(on_dstack(ill()))[0].has_failed
+
+
+def test_a_disk_with_the_only_copy_is_told_at_once_where_nothing_can_be_restarted() -> None:
+    fleet = on_dstack(ill(unhealthy_since=ago(hours=1)), place=CheckpointPlace.DISK)
+    after, kind = judged_on(fleet)
+    assert (after, kind) == (fleet.leases[0], None)
+    [alert] = liveness.alerts(fleet)
+    assert f"does not answer since {ago(hours=1):%H:%M} UTC, and dstack cannot restart it; its disk" in alert.sentence
+    [_] = liveness.alerts(on_dstack(ill(restarts=2), place=CheckpointPlace.DISK))
+    assert not list(liveness.alerts(on_dstack(ill())))

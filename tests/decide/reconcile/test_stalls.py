@@ -20,6 +20,7 @@ from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.stall import OnStall, ProgressSeen, Quiet, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.markets.dstack.rules import RULES as DSTACK
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -209,6 +210,17 @@ def test_a_disk_with_the_only_copy_is_held_instead_of_moved() -> None:
     [(_, why)] = stalls.held(fleet, [LeaseChanged(RUNS, after, EventKind.LEASE_STALLED)])
     fix = "its disk may hold the only copy of work: copy it before `gpubid release train/0`"
     assert why == f"its work shows no progress since {NOW - AFTER:%H:%M} UTC at {RUNS.billing_rate}; {fix}"
+
+
+def test_where_nothing_can_be_paused_a_move_takes_the_place_of_the_restart() -> None:
+    lease = msgspec.structs.replace(RUNS, market="dstack")
+    there = {"dstack": builders.view(market="dstack", rules=DSTACK)}
+    warned, _ = judged(45.0, lease, markets=there)
+    assert warned.end_reason.endswith("and after another 45 min of this another host is tried")
+    moved, _ = judged(45.0, lease, markets=there, taken=1)
+    assert (moved.has_failed, moved.restarts, moved.restart_at) == (True, 0, None)
+    kept, _ = judged(45.0, lease, markets=there, taken=1, work=asked(place=CheckpointPlace.DISK))
+    assert (kept.has_failed, kept.restart_at, kept.end_reason[-16:]) == (False, None, "its slot is held")
 
 
 def test_each_measure_is_counted_once_for_its_slot() -> None:

@@ -7,6 +7,7 @@ Invariants:
 2. While no other service of ours answers, our own network may be at fault: nothing is restarted before `ALONE`.
 3. A host is blamed only while others of the same workload are well.
 4. A disk that may hold the only copy of work is not given up (rule 11): its service is restarted again and again.
+5. Where a market cannot pause, nothing is restarted in place: the service is given up, and that counts as a failure.
 """
 
 from collections.abc import Iterator
@@ -123,12 +124,21 @@ def _treated(fleet: Fleet, work: Workload, lease: Lease, kind: EventKind | None)
     is_over = lease.unhealthy_since is None or is_stop_due(lease)
     if is_over or fleet.now - (lease.unhealthy_since or fleet.now) < _patience(fleet, lease):
         return lease, kind
-    if lease.restarts < MOST_RESTARTS or not only_copy.may_leave(lease, work):
+    may_go, can_restart = only_copy.may_leave(lease, work), can_restart_in_place(fleet, lease)
+    if can_restart and (lease.restarts < MOST_RESTARTS or not may_go):
         return replace(lease, restarts=lease.restarts + 1, restart_at=fleet.now), kind
+    if not may_go:
+        return lease, kind
     code = UNHEALTHY_HOST if _are_others_well(fleet, lease) else UNHEALTHY
     said = lease.end_reason.partition(": ")[2]
-    reason = f"{code}: its service does not answer after {lease.restarts} restarts; {said}"
+    after = f"after {lease.restarts} restarts" if can_restart else f"and {lease.market} cannot restart it in place"
+    reason = f"{code}: its service does not answer {after}; {said}"
     return replace(lease, has_failed=True, end_reason=reason), EventKind.LEASE_UNHEALTHY
+
+
+def can_restart_in_place(fleet: Fleet, lease: Lease) -> bool:
+    """Return whether a lease can be stopped and started with its disk: else its stop would be its release."""
+    return fleet.rules_of(lease.market).can_pause
 
 
 def _patience(fleet: Fleet, lease: Lease) -> timedelta:
@@ -165,12 +175,14 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each lease whose service stays unhealthy after its restarts and whose disk must be kept."""
     for lease in fleet.leases:
         work = fleet.workload(lease.slot.workload)
-        if work is None or lease.unhealthy_since is None or lease.restarts < MOST_RESTARTS or lease.has_failed:
+        if work is None or lease.unhealthy_since is None or lease.has_failed:
             continue
-        if not only_copy.may_leave(lease, work):
+        can_restart = can_restart_in_place(fleet, lease)
+        if (lease.restarts >= MOST_RESTARTS or not can_restart) and not only_copy.may_leave(lease, work):
             sentence = (
                 f"{lease.slot} on host {lease.host_id} bills {lease.billing_rate}, but its service does not answer"
             )
             fix = f"its disk may hold the only copy of work: copy it, then `gpubid release {lease.slot}`"
-            told = f"{sentence} since {lease.unhealthy_since:%H:%M} UTC, after {lease.restarts} restarts; {fix}"
+            tried = f"after {lease.restarts} restarts" if can_restart else f"and {lease.market} cannot restart it"
+            told = f"{sentence} since {lease.unhealthy_since:%H:%M} UTC, {tried}; {fix}"
             yield Alert(EventKind.ALERT_UNHEALTHY, lease.lease_id, told)

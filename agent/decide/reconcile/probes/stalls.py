@@ -8,6 +8,7 @@ Invariants:
 2. GPU load is no sign of progress, nor is a beat of the guard by itself.
 3. A disk that may hold the only copy of work is not given up (rule 11): in place of a move its slot is held.
 4. A host is blamed only while others of the same workload make progress.
+5. Where a market cannot pause, a move takes the place of a restart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ import msgspec
 
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch
+from agent.decide.reconcile.probes import liveness
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
@@ -144,12 +146,14 @@ def _treated(fleet: Fleet, work: Workload, lease: Lease, quiet: Quiet) -> tuple[
 
 def due(fleet: Fleet, work: Workload, lease: Lease) -> OnStall | None:
     """Return the measure that is due once the work of a lease has stalled; None after the last one."""
-    return _measure(work, lease, _taken(fleet, lease.slot))
+    return _measure(fleet, work, lease, _taken(fleet, lease.slot))
 
 
-def _measure(work: Workload, lease: Lease, taken: int) -> OnStall | None:
+def _measure(fleet: Fleet, work: Workload, lease: Lease, taken: int) -> OnStall | None:
     """Return the measure after so many; None after the last one."""
     measure = work.stalled.then[taken] if taken < len(work.stalled.then) else None
+    if measure is OnStall.RESTART and not liveness.can_restart_in_place(fleet, lease):
+        measure = OnStall.MOVE
     is_kept = measure is OnStall.MOVE and not only_copy.may_leave(lease, work)
     return OnStall.HOLD if is_kept else measure
 
@@ -166,7 +170,7 @@ TOLD: Mapping[OnStall | None, str] = {
 
 def _told(fleet: Fleet, work: Workload, lease: Lease, measure: OnStall | None) -> str:
     """Return what is done now; after a warning also what follows, as nobody may read it in time."""
-    following = _measure(work, lease, _taken(fleet, lease.slot) + 1)
+    following = _measure(fleet, work, lease, _taken(fleet, lease.slot) + 1)
     if measure is not OnStall.WARN or following is None:
         return TOLD[measure]
     return f"{TOLD[measure]}, and after another {span_text.of(work.stalled.after)} of this {TOLD[following]}"
