@@ -3,7 +3,7 @@
 Invariants:
 1. Only paid time in which the container ran counts, as the market's listings and its record date it.
 2. Time counts from the first sign of readiness on, also later time without that sign. A workload without such a sign
-   counts from its first start.
+   counts from its first start, also the later time after a reload that adds a sign.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ from agent.domain.work.workload import Workload
 
 def counted(before: Lease, after: Lease, charges: Iterable[Charge], ready: Readiness) -> Lease:
     """Return the lease after a change, with the running time of the change's charges added."""
-    has_begun = before.was_ready or not ready.is_asked
+    has_begun = before.may_have_worked or not ready.is_asked
     parts = [charge.phases for charge in charges if charge.phases is not None]
     # Before it is ready for the first time, only the time counts that turns out to have been useful.
     micros = sum(part.restoring + part.useful if has_begun else part.redeemed for part in parts)
@@ -44,7 +44,7 @@ def of_lease(lease: Lease, work: Workload, until: datetime) -> timedelta:
     ran = timedelta(microseconds=lease.ran_micros)
     if lease.state is not LeaseState.RUNNING or lease.bills is not Bills.GPU_AND_DISK:
         return ran
-    if work.ready.is_asked and not lease.was_ready:
+    if work.ready.is_asked and not lease.may_have_worked:
         return ran
     # The ledger is metered every few minutes.
     return ran + max(until - max(lease.accrued_until, lease.began), timedelta())

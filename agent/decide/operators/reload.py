@@ -73,6 +73,7 @@ def findings(
         *_over_caps(after, kept, standing, before),
         *_ended(after, kept, {work.name: work for work in present_works}),
         *(_changed(after, lease) for lease in kept if _is_changed(after, lease)),
+        *_new_signs(after, kept, {work.name: work for work in present_works}),
     )
 
 
@@ -230,6 +231,20 @@ def _changed(after: After, lease: Lease) -> Finding:
     if work.guard is not None and work.guard.is_carrying:
         sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
+
+
+def _new_signs(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
+    """Yield the leases that work without the new sign of readiness. None of them is released for it."""
+    names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
+    for lease in kept:
+        name = lease.slot.workload
+        work, old = names.get(name) or names.get(new_names.get(name, "")), before.get(name)
+        if work is None or old is None or not work.ready.is_asked or work.ready.mark == old.ready.mark:
+            continue
+        if lease.state is LeaseState.RUNNING and lease.ready_since is None and lease.may_have_worked:
+            sentence = f"{lease.lease_id} of {lease.slot} works without this sign, and goes on if it never shows"
+            fix = f"`gpubid release {lease.slot}` rents anew"
+            yield Finding(f"workloads.{work.name}.ready", "new_sign", f"{sentence}; {fix}", is_refusal=False)
 
 
 def _does(lease: Lease, work: Workload) -> str:

@@ -218,6 +218,11 @@ class Lease(msgspec.Struct, frozen=True):
     """When the market ends it, if the market has said so."""
 
     @property
+    def may_have_worked(self) -> bool:
+        """Whether it was ready in any stretch of running, or ran while its workload had no sign of readiness."""
+        return self.was_ready or self.ran_micros > 0
+
+    @property
     def bid(self) -> UsdPerHour:
         """The bid for its GPUs; on demand, their rate."""
         return self.gpu_rate if self.bid_limit is None else self.bid_limit

@@ -15,6 +15,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
@@ -365,3 +366,23 @@ def test_a_limit_of_each_lease_counts_that_lease_alone() -> None:
     assert codes(after(work), ran) == ["would_end"]
     longer = made(max_running=(RunningLimit(timedelta(hours=4), LimitOf.LEASE, AtLimit.MOVE),))
     assert codes(dataclasses.replace(after(longer), ran_micros={"train": 9 * 3_600_000_000}), ran) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "old", "is_noted"),
+    [
+        ({"ran_micros": 1}, Readiness(), True),
+        ({"ran_micros": 1}, Readiness(ReadySign.LOG, line="up"), False),
+        ({}, Readiness(), False),
+        ({"ran_micros": 1, "ready_since": NOW}, Readiness(ReadySign.LOG, line="down"), False),
+        ({"ran_micros": 1, "state": LeaseState.PAUSED}, Readiness(), False),
+    ],
+    ids=["new", "the same", "before it worked", "ready by another", "paused"],
+)
+def test_a_new_sign_of_readiness_is_noted_for_a_lease_that_works_without_it(
+    changes: dict[str, Any], old: Readiness, *, is_noted: bool
+) -> None:
+    files, held = after(workload(ready=Readiness(ReadySign.LOG, line="up"))), lease(**changes)
+    standing = reload.present((held,), (), Spend(usd("0"), usd("0")), NOW)
+    findings = reload.findings(files, (held,), standing, None, (workload(ready=old),))
+    assert [(found.code, found.is_refusal) for found in findings] == ([("new_sign", False)] if is_noted else [])

@@ -118,6 +118,13 @@ def test_what_was_ready_before_is_left_to_a_person() -> None:
     assert seen(world(again, IN_VAIN)) is None
 
 
+def test_what_ran_before_the_sign_was_asked_for_is_left_to_a_person() -> None:
+    """Its line may have been printed long ago, and its container may lack the port."""
+    change = told(world(replace(LATE, ran_micros=1), IN_VAIN))
+    assert (change.kind, change.after.has_failed, change.cooldown) == ("lease.not_ready", False, None)
+    assert "it ran before without a sign of readiness" in change.after.end_reason
+
+
 @pytest.mark.parametrize("sighting", [None, Sighting("1", builders.ago(minutes=40))], ids=["none", "of before"])
 def test_what_was_not_probed_since_it_runs_is_not_judged(sighting: Sighting | None) -> None:
     assert seen(world(LATE, sighting)) is None

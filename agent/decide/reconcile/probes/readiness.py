@@ -2,7 +2,7 @@
 
 Invariants:
 1. A probe that was not made proves nothing. Only time between probes without the sign makes a lease bad.
-2. A lease that was once ready may hold work, so it is not given up for a probe.
+2. A lease that was once ready, or ran before its workload had a sign, may hold work, so it is not given up for a probe.
 3. Where checkpoints are kept on the disk (rule 11), the same holds for a lease whose guard reported a checkpoint of its
    own, and for one that may have been ready while nobody probed it.
 """
@@ -104,6 +104,8 @@ def _why_kept(fleet: Fleet, work: Workload, lease: Lease, wait: ReadyWait) -> st
     # A lease that was restarted because its service did not answer has had its second chance.
     if lease.was_ready and (lease.restarts == 0 or has_only_copy):
         return "it was ready before"
+    if lease.may_have_worked and not lease.was_ready:
+        return "it ran before without a sign of readiness"
     if _has_own_checkpoint(fleet, work, lease):
         return "its guard reported a checkpoint that is on its disk"
     if has_only_copy and not wait.is_whole:
