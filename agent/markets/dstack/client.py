@@ -49,9 +49,9 @@ class DstackClient:
         """Return a fleet. Raises: NotFound besides what a read raises."""
         return (await self._read("runs", self._of("fleets/get"), {"name": name})).body
 
-    async def plan(self, run_spec: Mapping[str, Any]) -> bytes:
-        """Return a plan, made for its offers alone."""
-        body = {"run_spec": run_spec, "max_offers": MOST_OFFERS, "for_offers_only": True}
+    async def plan(self, run_spec: Mapping[str, Any], most: int = MOST_OFFERS) -> bytes:
+        """Return a plan with at most so many offers, made for them alone."""
+        body = {"run_spec": run_spec, "max_offers": most, "for_offers_only": True}
         return (await self._read("plans", self._of("runs/get_plan"), body)).body
 
     def plan_delay(self, plans: int) -> float:

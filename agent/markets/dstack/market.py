@@ -25,6 +25,7 @@ from agent.domain.money import FREE, UsdPerHour
 from agent.markets import hints, http_exchange, market_errors, pace, text, tolerant_rows, transport
 from agent.markets.dstack import (
     client,
+    cloud_clients,
     deletions,
     endings,
     figures,
@@ -72,6 +73,7 @@ class DstackMarket:
         self._terrain = terrain
         self._listing = listing.Listing(endpoints, terrain.fleet)
         self._endings = endings.Endings()
+        self._clients = cloud_clients.CloudClients(endpoints, clock)
         self._fleet = fleets.Fleet(endpoints, clock, terrain.fleet)
         self._planned: dict[tuple[int, int, float], tuple[float, list[Offer]]] = {}
         self._over: set[str] = set()
@@ -90,11 +92,11 @@ class DstackMarket:
 
     async def instances(self) -> Sequence[Instance]:
         """Return every run of the project that may cost something, and machines of the fleet without a run."""
-        backends = await self.backends()
+        clients = await self._cloud_clients()
         listed = await self._listing.everything()
         machines = [*(one for ones in listed.machines.values() for one in ones), *listed.without_run]
         active = {one.id for run in listed.runs if states.is_active(run) for one in listed.machines.get(run.name, ())}
-        self._endings.look(machines, backends, self._clock.monotonic(), active)
+        self._endings.look(machines, clients, self._clock.monotonic(), active)
         standing = {run.id: self._standing(run, listed) for run in listed.runs}
         self._over = {run_id for run_id, where in standing.items() if where.is_over}
         self._deletions.look(listed, standing)
@@ -216,7 +218,16 @@ class DstackMarket:
 
     async def close(self) -> None:
         """Close connections."""
+        await self._clients.close()
         await self._client.close()
+
+    async def _cloud_clients(self) -> Mapping[str, float]:
+        """Return the clouds of which the server has a client, each with the monotonic second of the proof."""
+        backends = await self.backends()
+        # Also the clouds that may be rented at: a machine may be made and ended before its second look.
+        clouds = {**dict.fromkeys(self._terrain.bounds.backends or backends, False), **self._endings.clouds()}
+        await self._clients.ask({cloud: is_ending for cloud, is_ending in clouds.items() if cloud in backends})
+        return self._clients.proven(backends)
 
     async def _plan(self, query: OfferQuery) -> list[Offer]:
         wants, bounds = query.requirements, self._terrain.bounds

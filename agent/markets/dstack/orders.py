@@ -55,6 +55,18 @@ def question(gpus: int, vram_mb: int, disk_gb: float, fleet: str, most: Bounds) 
     }
 
 
+def of_cloud(backend: str) -> dict[str, Any]:
+    """Return the order of a plan that lists machines of one cloud, of any kind and in no fleet."""
+    anything = {
+        "cpu": {"arch": "x86", "count": {"min": 1, "max": None}},
+        "memory": {"min": 0, "max": None},
+        "gpu": {"count": {"min": 0, "max": None}},
+        "disk": {"size": {"min": 1, "max": None}},
+    }
+    asked = {"type": "task", "image": "ubuntu", "user": USER, "commands": [_STAYS], "resources": anything}
+    return {"configuration": {**asked, "backends": [backend], "spot_policy": "auto"}}
+
+
 def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]:
     """Return the order of a run.
 

@@ -36,6 +36,10 @@ _ACTIVE = frozenset({"provisioning", "running"})
 UNPROVEN = (
     "dstack calls its machine terminated, and nobody watched the end of run {name}: look at the console of its cloud"
 )
+NO_CLIENT = (
+    "dstack calls the machine of run {name} terminated, and may have had no access to its cloud then: look at the "
+    "console of that cloud"
+)
 UNLISTED = (
     "dstack shows no machine of run {name}, and nobody watched the end of the one it had: look at the console of its "
     "cloud"
@@ -98,7 +102,7 @@ def _ended(
         _state(why, is_over=is_gone or is_unproven),
         may_bill=not is_gone,
         is_over=is_gone,
-        message=(UNPROVEN if machines else UNLISTED).format(name=run.name) if is_unproven else said,
+        message=_why_unproven(machines, endings).format(name=run.name) if is_unproven else said,
         stopped_from_outside="" if is_known else f"run {run.name} has the reason {said or 'none'}",
         is_image_refused=why == _IMAGE,
         is_unproven=is_unproven,
@@ -107,6 +111,12 @@ def _ended(
 
 def _is_unproven(machine: rows.Machine, endings: Endings) -> bool:
     return machine.status == TERMINATED and not endings.is_nearly_proven(machine)
+
+
+def _why_unproven(machines: Sequence[rows.Machine], endings: Endings) -> str:
+    if any(endings.lacked_client(machine) for machine in machines):
+        return NO_CLIENT
+    return UNPROVEN if machines else UNLISTED
 
 
 def _state(why: str, *, is_over: bool) -> InstanceState:

@@ -38,6 +38,11 @@ GIVES_UP_SECONDS = recorded(
     "seconds until the server calls a machine terminated that it could not end",
     _SERVER,
 )
+CLIENT_SECONDS = assumed(
+    "DSTACK_CLIENT_SECONDS",
+    300.0,
+    "seconds from the last use of a cloud's client until the server drops it, by the source of the server",
+)
 KILL_SECONDS = assumed(
     "DSTACK_KILL_SECONDS",
     10.0,

@@ -11,3 +11,4 @@ class Dstack:
 
     capacity: int = CAPACITY  # machines of each type and region
     gives_up: float = 0.0  # share of the ends that the server gives up although the machine goes on
+    no_client: float = 0.0  # share of the tries in which the server cannot make a client of a cloud, and ignores it

@@ -25,7 +25,7 @@ def kinds() -> Iterator[Kind]:
 def fitting(
     known: Iterable[Kind], order: Mapping[str, Any], backends: Collection[str], fleet: Mapping[str, Any] | None
 ) -> list[Kind]:
-    """Return the types that fit an order in a fleet, the cheapest first."""
+    """Return the types that fit an order in a fleet, the cheapest first; those of an order without fleets, in any."""
     gpu = (order.get("resources") or {}).get("gpu") or {}
     count, memory = gpu.get("count") or {}, gpu.get("memory") or {}
     most = order.get("max_price") or math.inf
@@ -44,5 +44,12 @@ def fitting(
     ]
     # A fleet has only machines on demand unless its file says otherwise. An order cannot change that.
     policy = fleet["configuration"].get("spot_policy") or "on-demand" if fleet is not None else ""
+    policy = policy if order.get("fleets") else "auto"
     of_fleet = [kind for kind in found if policy in {"auto", "spot" if kind.is_spot else "on-demand"}]
     return sorted(of_fleet, key=lambda kind: (kind.cents, kind.backend, kind.region, kind.name))
+
+
+def fleet_of(order: Mapping[str, Any]) -> str:
+    """Return the name of the first fleet of an order; empty without fleets."""
+    first = (order.get("fleets") or [""])[0]
+    return str(first.get("name") if isinstance(first, dict) else first)

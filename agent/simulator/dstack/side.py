@@ -3,6 +3,7 @@
 | call | body | answer |
 |---|---|---|
 | POST /give_up | {"market": "dstack", "share": 1}: the server gives up this share of the ends from now on | as sent |
+| POST /clients | {"market": "dstack", "names": ["aws"]}: no client of these clouds can be made from now on | as sent |
 | POST /backends | {"market": "dstack", "names": ["aws"]}: the project has the keys of these clouds alone | as sent |
 | POST /fleets | {"market": "dstack", "names": []}: the project has these empty fleets alone | as sent |
 | POST /projects | {"market": "dstack", "name": "prod"}: all is in this project, and `main` is empty | as sent |
@@ -68,13 +69,16 @@ class Side(ServedMarket):
                 )
 
     def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Let the server give up ends, lose clouds, lose its fleet, or name its project."""
+        """Let the server give up ends, lose clouds or its clients of them, lose its fleet, or name its project."""
         if method != "POST" or fields.get("market") != MARKET:
             return None
         match path:
             case "/give_up":
                 control_fields.only(fields, "market", "share")
                 self.world.gives_up = control_fields.number(fields, "share", least=0.0)
+            case "/clients":
+                control_fields.only(fields, "market", "names")
+                self.world.clients.unavailable = frozenset(str(name) for name in fields.get("names", ()))
             case "/backends":
                 control_fields.only(fields, "market", "names")
                 self.world.backends = [str(name) for name in fields.get("names", ())]

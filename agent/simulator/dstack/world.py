@@ -14,6 +14,7 @@ from typing import Any
 from agent.simulator.climate import Climate, Strike
 from agent.simulator.dstack import assumed_figures, machine_kinds
 from agent.simulator.dstack.climate_table import Dstack
+from agent.simulator.dstack.cloud_clients import CloudClients
 from agent.simulator.dstack.model import FINISHED, Kind, Machine, Refused, Run
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
@@ -63,6 +64,7 @@ class World:
         self.till = Till(0.0)
         self.idle_seconds = 0.0  # of a machine after its run: on the real server about 7 s, in which it may be reused
         self.gives_up = climate.table(Dstack).gives_up
+        self.clients = CloudClients(random.Random(f"{seed}/dstack/clients"), climate.table(Dstack).no_client)
         self.containers: Containers[Run] = Containers(
             self._timeline,
             climate,
@@ -216,7 +218,7 @@ class World:
             self._end(run, "failed_to_start_due_to_no_capacity", "No offers matching the run requirements")
             return
         number = len(self.machines)
-        fleet = _fleet_of(run.configuration)
+        fleet = machine_kinds.fleet_of(run.configuration)
         machine = Machine(
             machine_id=FIRST_MACHINE + number,
             uuid=self._uuid(self._ids),
@@ -300,8 +302,8 @@ class World:
             self._close(run)
 
     def _let_go(self, run: Run, machine: Machine) -> None:
-        """Let a cloud take a machine back, or let the server give up, at once if it has no keys of the cloud."""
-        if machine.ended is None and machine.kind.backend not in self.backends:
+        """Let a cloud take a machine back, or let the server give up, at once if it has no client of the cloud."""
+        if machine.ended is None and machine.kind.backend not in self.clients.used(self.backends, self.now):
             self._call_terminated(machine)
             return
         if machine.ended is None and self._dice.random() < self.gives_up:
@@ -334,14 +336,14 @@ class World:
     # --- inside -----------------------------------------------------------------------------------------------------
     def offered(self, order: Mapping[str, Any]) -> list[Kind]:
         """Return the types that fit an order, the cheapest first."""
-        fleet = self.fleets.get(_fleet_of(order))
-        return machine_kinds.fitting(self.kinds, order, self.backends, fleet)
+        fleet = self.fleets.get(machine_kinds.fleet_of(order))
+        return machine_kinds.fitting(self.kinds, order, self.clients.used(self.backends, self.now), fleet)
 
     def _chosen(self, order: Mapping[str, Any]) -> Kind | None:
         return next((kind for kind in self.offered(order) if self.free(kind)), None)
 
     def _idle(self, order: Mapping[str, Any]) -> Machine | None:
-        fits, fleet = self.offered(order), _fleet_of(order)
+        fits, fleet = self.offered(order), machine_kinds.fleet_of(order)
         idle = (one for one in self.machines.values() if one.status == "idle" and one.fleet == fleet)
         return next((machine for machine in idle if machine.kind in fits), None)
 
@@ -391,9 +393,3 @@ class World:
 
     def _uuid(self, dice: random.Random) -> str:
         return str(uuid.UUID(int=dice.getrandbits(128), version=4))
-
-
-def _fleet_of(order: Mapping[str, Any]) -> str:
-    fleets = order.get("fleets") or [""]
-    first = fleets[0]
-    return str(first.get("name") if isinstance(first, dict) else first)

@@ -112,6 +112,12 @@ async def test_a_plan_without_a_cloud_has_no_offers(ours: market.DstackMarket) -
     assert "no keys of aws" in ours.not_sold()[Tenure.ON_DEMAND]
 
 
+async def test_a_plan_of_one_cloud_alone_is_taken_and_has_no_offer_without_its_keys(server: Server) -> None:
+    body = {"run_spec": orders.of_cloud("aws"), "max_offers": 1, "for_offers_only": True}
+    status, told = server.post("/api/project/main/runs/get_plan", body)
+    assert (status, told["job_plans"][0]["offers"]) == (200, [])
+
+
 async def test_a_run_without_capacity_ends_in_our_words_and_leaves_nothing(ours: market.DstackMarket) -> None:
     run_id = await ours.rent(OFFERED, ORDER, LABEL.format(2))
     (waiting,) = [one for one in await ours.instances() if one.instance_id == run_id]
