@@ -198,8 +198,7 @@ def _runs(lease: Lease | None) -> bool:
 
 def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
     """Return a hold while a move is under way, or the release of an interruptible one that has no time left."""
-    is_late = grounds.outlook.is_last_call and arriving.tenure is Tenure.INTERRUPTIBLE
-    if is_late and arriving.state is LeaseState.STARTING and only_copy.may_leave(arriving, grounds.view.workload):
+    if on_demand_fallback.is_too_late(arriving, grounds.view.workload, grounds.outlook):
         reason = grounds.reason("too_late", f"there is no time left to wait for host {arriving.host_id}")
         return Proposal(slot.slot, IntentKind.RELEASE, reason, lease=arriving)
     return _hold(slot, grounds, "moving", f"waits for host {arriving.host_id} to be ready")

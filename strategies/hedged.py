@@ -46,12 +46,11 @@ class Hedged:
 
 def _propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice | None) -> Proposal:
     if slot.arriving is not None:
-        return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+        moving = Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+        return deadline_over_markets.give_up(slot, slot.arriving, grounds) or moving
     if following := value_upkeep.follow_value(slot, grounds.view, grounds.view.fastest):
         return following
-    if noticed := upkeep.under_notice(slot, grounds):
-        return noticed
-    chosen = deadline_over_markets.propose(slot, grounds)
+    chosen = deadline_over_markets.propose(slot, grounds) or upkeep.under_notice(slot, grounds)
     if chosen is None and kept is not None:
         chosen = warm_service.propose(slot, grounds, kept)
     chosen = chosen or spread_with_fallback.propose(slot, grounds)

@@ -3,7 +3,9 @@
 `agent.decide.deadline.deadline_markets` makes the choice; this module turns it into the slot's move. This rule outranks
 every other rule of `hedged`.
 
-Invariant: work whose only checkpoint is on a disk stays with that disk.
+Invariants:
+1. Work whose only checkpoint is on a disk stays with that disk.
+2. From the last call on only on-demand is rented, even if the day has no move left or the market ends the lease anyway.
 """
 
 from agent.decide.deadline import deadline_markets, on_demand_fallback
@@ -17,6 +19,7 @@ from agent.domain.work import only_copy
 from agent.domain.work.decision import WAITS, Reason
 from strategies.hedged_rules import upkeep
 from strategies.hedged_rules.grounds import Grounds
+from strategies.hedged_rules.params import HedgedParams
 
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
@@ -25,6 +28,10 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
     choice = _choose(slot, grounds)
     if choice is None:
         return None
+    if choice.is_last_call:
+        return _go(slot, choice, grounds)
+    if noticed := upkeep.under_notice(slot, grounds):
+        return noticed
     if lease is not None:
         leaving = upkeep.leave_ending(slot, lease, grounds, choice.candidate)
         if leaving is not None:
@@ -36,24 +43,49 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
     return _go(slot, choice, grounds)
 
 
+def give_up(slot: SlotView, arriving: Lease, grounds: Grounds) -> Proposal | None:
+    """Return the release of a bid that a slot moves to and that has no time left; None if the move goes on."""
+    known = None
+    if _is_asked(slot, grounds):
+        known = deadline_markets.fallback(grounds.view, slot, _numbers(grounds.params), grounds.asks)
+    if known is None or not on_demand_fallback.is_too_late(arriving, grounds.view.workload, known[1]):
+        return None
+    sentence = f"there is no time left to wait for host {arriving.host_id}; slack {known[1].slack:.2f} h"
+    return Proposal(slot.slot, IntentKind.RELEASE, Reason("too_late", sentence), lease=arriving)
+
+
 def _choose(slot: SlotView, grounds: Grounds) -> MarketChoice | None:
     """Return the choice with the least expected cost; None unless the workload asks for it."""
-    params, view, lease = grounds.params, grounds.view, slot.lease
-    is_asked = params.weigh_markets and len(view.workload.places) == 1
-    if not is_asked or (lease is not None and not only_copy.may_leave(lease, view.workload)):
+    if not _is_asked(slot, grounds):
         return None
-    numbers = on_demand_fallback.FallbackParams(params.reserve, params.start_delay)
-    return deadline_markets.choose(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)
+    view, params = grounds.view, grounds.params
+    ranked = view.ranking(grounds.pricing)
+    return deadline_markets.choose(view, slot, _numbers(params), ranked, grounds.asks, params.weighing)
+
+
+def _is_asked(slot: SlotView, grounds: Grounds) -> bool:
+    """Return whether this rule may decide about a slot: one that is alone, and whose disk may be lost."""
+    work = grounds.view.workload
+    is_bound = slot.lease is not None and not only_copy.may_leave(slot.lease, work)
+    return grounds.params.weigh_markets and len(work.places) == 1 and not is_bound
+
+
+def _numbers(params: HedgedParams) -> on_demand_fallback.FallbackParams:
+    return on_demand_fallback.FallbackParams(params.reserve, params.start_delay)
 
 
 def _go(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal | None:
-    """Return the move to the choice; a hold if a running slot may not go there now, None for another slot."""
+    """Return the move to the choice; a hold if a running slot may not go there now, None for another slot.
+
+    At the last call the moves of the day do not count.
+    """
     to, lease = choice.candidate, slot.lease
-    if to is None or not recovery.may_go(slot, grounds.view.workload, to):
+    if to is None or not (choice.is_last_call or recovery.may_go(slot, grounds.view.workload, to)):
         return _stay(slot, lease, choice, grounds) if lease is not None and slot.down is None else None
     place = f"host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}"
+    must = ": it must" if choice.is_last_call else ""
     code = "fallback" if choice.tenure is Tenure.ON_DEMAND else "best_offer"
-    return recovery.move_to(slot, to, Reason(code, f"hold {place}; {choice.sentence}", choice.options))
+    return recovery.move_to(slot, to, Reason(code, f"hold {place}{must}; {choice.sentence}", choice.options))
 
 
 def _wait(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal:

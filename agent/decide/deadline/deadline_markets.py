@@ -17,6 +17,7 @@ LEAST_GAP = 1 / 60
 COARSE = 0.25
 """The span and slack of a job are rounded up to multiples of this many hours, so that similar jobs share a table."""
 _HOUR = timedelta(hours=1)
+_ROUNDING = 1e-6
 _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 
@@ -29,6 +30,8 @@ class MarketChoice:
     candidate: Candidate | None
     options: tuple[Option, ...]
     outlook: slack.Outlook
+    is_last_call: bool = False
+    """Whether on-demand must be rented now, whatever runs and however many moves the day had."""
 
     @property
     def sentence(self) -> str:
@@ -36,6 +39,20 @@ class MarketChoice:
         costs = ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
         expected = f"expected to finish for {costs}; " if costs else ""
         return f"{expected}{self.outlook.todo:.2f} h of work left, slack {self.outlook.slack:.2f} h"
+
+
+def fallback(
+    view: View, slot: SlotView, numbers: on_demand_fallback.FallbackParams, asks: Sequence[Candidate]
+) -> tuple[tasks.Task, slack.Outlook, Candidate] | None:
+    """Return the task, the outlook on its fallback and the on-demand offer for that.
+
+    None unless this is a deadline job on several markets with an on-demand offer.
+    """
+    task = view.task
+    if task is None or task.todo <= 0 or len(view.by_market) < 2:  # noqa: PLR2004 - one market is no choice
+        return None
+    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, _running(slot), numbers)
+    return None if ask is None else (task, outlook, ask)
 
 
 def choose(
@@ -50,13 +67,12 @@ def choose(
 
     `bids` are all bids, best first: the first bid of one market may come after any number of bids of another.
     """
-    task, names = view.task, tuple(sorted(view.by_market))
-    if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
+    known = fallback(view, slot, numbers, asks)
+    if known is None:
         return None
-    lease = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
-    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, lease, numbers)
-    if ask is None:
-        return None
+    (task, outlook, ask), lease, names = known, _running(slot), tuple(sorted(view.by_market))
+    if _is_last_call(lease, outlook):
+        return MarketChoice(Tenure.ON_DEMAND, ask.offer.market, ask, (), outlook, is_last_call=True)
     best = _best(bids, names)
     rate = _on_demand(task, outlook, ask, lease)
     pools = [_pool(view, name, best[name], lease, rate, outlook) for name in names]
@@ -72,9 +88,26 @@ def choose(
     choice = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
     market = names[choice.pool] if choice.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
     candidate = best.get(market) if choice.tenure is Tenure.INTERRUPTIBLE else ask
-    return MarketChoice(
-        choice.tenure, market, candidate if choice.tenure else None, _options(choice.costs, names), outlook
-    )
+    options = _options(choice.costs, names)
+    return MarketChoice(choice.tenure, market, candidate if choice.tenure else None, options, outlook)
+
+
+def _running(slot: SlotView) -> Lease | None:
+    """Return the lease of a slot if it runs or starts."""
+    return slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
+
+
+def _is_last_call(lease: Lease | None, outlook: slack.Outlook) -> bool:
+    """Return whether a slot that is not on demand must go there now.
+
+    The kernel lets a lease that is warmed up run on: it takes every hour of running for an hour of work, so slack never
+    shrinks while it runs. A live host may stall, be slow or fetch its image for hours. A lease under notice is as good
+    as lost: another bid must leave time for on-demand if it fails.
+    """
+    if lease is not None and lease.tenure is Tenure.ON_DEMAND:
+        return False
+    is_ending = lease is not None and lease.notice_at is not None
+    return outlook.slack < -_ROUNDING or (is_ending and not outlook.may_try(outlook.start))
 
 
 def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidate | None]:
@@ -89,8 +122,8 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
 
 def is_running(slot: SlotView, choice: MarketChoice) -> bool:
     """Return whether a slot already runs the choice."""
-    lease = slot.lease
-    if lease is None or slot.down is not None or lease.state not in _RUNS or lease.tenure is not choice.tenure:
+    lease = _running(slot)
+    if lease is None or lease.tenure is not choice.tenure:
         return False
     return choice.tenure is Tenure.ON_DEMAND or lease.market == choice.market
 

@@ -7,7 +7,10 @@ from datetime import timedelta
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.deadline import slack
 from agent.decide.strategy import Candidate, View
-from agent.domain.record.lease import Lease
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import only_copy
+from agent.domain.work.workload import Workload
 
 _HOUR = timedelta(hours=1)
 
@@ -35,6 +38,12 @@ def cheapest_in_time(
             return outlook, ask
         late.append((outlook, ask))
     return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, lease, numbers), None)
+
+
+def is_too_late(arriving: Lease, work: Workload, outlook: slack.Outlook) -> bool:
+    """Return whether a slot must give up its move to interruptible capacity, which has not started, for on-demand."""
+    is_bid = arriving.tenure is Tenure.INTERRUPTIBLE and arriving.state is LeaseState.STARTING
+    return is_bid and outlook.is_last_call and only_copy.may_leave(arriving, work)
 
 
 def _on(
