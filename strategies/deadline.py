@@ -127,25 +127,36 @@ class _Grounds:
             when = "the deadline cannot be met, as far as is known"
         else:
             when = f"slack {outlook.slack:.2f} h: on-demand at the latest from {outlook.switch_at:%Y-%m-%d %H:%M} UTC"
-        return Reason(code, f"{sentence}; {outlook.todo:.2f} h of work left, {when}", (*options, self._finish()))
+        finish = _finish(outlook, self.ask.way.rate.dollars if self.ask is not None else 0.0)
+        return Reason(code, f"{sentence}; {outlook.todo:.2f} h of work left, {when}", (*options, finish))
+
+    def reason_of(self, lease: Lease, code: str, sentence: str) -> Reason:
+        """Return a reason that also states when a lease on demand finishes the work, at its own speed."""
+        outlook = on_demand_fallback.of_lease(lease, self.task, self.outlook)
+        when = (
+            f"done {outlook.slack:.2f} h before the deadline" if outlook.slack >= 0 else f"{-outlook.slack:.2f} h late"
+        )
+        finish = _finish(outlook, lease.gpu_rate.dollars)
+        return Reason(code, f"{sentence}; {outlook.todo:.2f} h of work left, {when} at its speed", (finish,))
 
     @property
     def is_over(self) -> bool:
         """Whether on-demand would be late even if it ran now."""
         return self.outlook.todo / self.outlook.speed > self.outlook.left
 
-    def _finish(self) -> Option:
-        outlook, rate = self.outlook, self.ask.way.rate.dollars if self.ask is not None else 0.0
-        terms = (
-            Term("until the deadline", outlook.left, "h"),
-            Term("work left", outlook.todo, "h"),
-            Term("speed", outlook.speed, ""),
-            Term("start", outlook.start, "h"),
-            Term("restart", outlook.restart, "h"),
-            Term("reserve", outlook.reserve, "h"),
-            Term("slack", outlook.slack, "h"),
-        )
-        return Option("finish on demand", rate * outlook.needed, terms)
+
+def _finish(outlook: slack.Outlook, rate: float) -> Option:
+    """Return the cost of finishing on demand at `rate` $/h, with the terms of the outlook."""
+    terms = (
+        Term("until the deadline", outlook.left, "h"),
+        Term("work left", outlook.todo, "h"),
+        Term("speed", outlook.speed, ""),
+        Term("start", outlook.start, "h"),
+        Term("restart", outlook.restart, "h"),
+        Term("reserve", outlook.reserve, "h"),
+        Term("slack", outlook.slack, "h"),
+    )
+    return Option("finish on demand", rate * outlook.needed, terms)
 
 
 class Deadline:
@@ -309,7 +320,11 @@ def _numbers(lease: Lease, grounds: _Grounds) -> recovery.RecoveryParams:
 
 
 def _on_demand(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal:
-    """Return a hold on demand, or the move back to interruptible capacity if a failure would still leave slack."""
+    """Return a hold on demand, or a move away.
+
+    That is the move back to interruptible capacity if a failure would still leave slack, else the move to a faster
+    offer if the lease is too slow.
+    """
     view, params = grounds.view, grounds.params
     leaving = _leave(slot, lease, grounds)
     if leaving is not None:
@@ -325,7 +340,21 @@ def _on_demand(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal:
             return (
                 _with_costs(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
             )
-    return _hold(slot, grounds, lease.state.value, f"{lease.state.value} on demand")
+    on = grounds.reason_of(lease, lease.state.value, f"{lease.state.value} on demand")
+    return _hurry(slot, lease, grounds) or Proposal(slot.slot, None, on)
+
+
+def _hurry(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal | None:
+    """Return the move of an on-demand lease that will be late to an offer that is in time; None without need or way."""
+    ask, work = grounds.ask, grounds.view.workload
+    if ask is None or not on_demand_fallback.is_too_slow(lease, grounds.task, grounds.outlook):
+        return None
+    if not recovery.may_go(slot, work, ask):
+        return None
+    sentence = f"move to host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate} on demand: "
+    sentence += on_demand_fallback.why_too_slow(lease, grounds.task)
+    option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())
+    return recovery.move_to(slot, ask, grounds.reason("deadline", sentence, option))
 
 
 def _is_back(expected: deadline_costs.ExpectedCosts | None) -> bool:

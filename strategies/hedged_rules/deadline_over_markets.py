@@ -83,9 +83,10 @@ def _go(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal | No
     if to is None or not (choice.is_last_call or recovery.may_go(slot, grounds.view.workload, to)):
         return _stay(slot, lease, choice, grounds) if lease is not None and slot.down is None else None
     place = f"host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}"
-    must = ": it must" if choice.is_last_call else ""
-    code = "fallback" if choice.tenure is Tenure.ON_DEMAND else "best_offer"
-    return recovery.move_to(slot, to, Reason(code, f"hold {place}{must}; {choice.sentence}", choice.options))
+    is_asked = choice.tenure is Tenure.ON_DEMAND
+    why = ": it must" if choice.is_last_call else f": {choice.why_left}" if is_asked and choice.why_left else ""
+    code = "fallback" if is_asked else "best_offer"
+    return recovery.move_to(slot, to, Reason(code, f"hold {place}{why}; {choice.sentence}", choice.options))
 
 
 def _wait(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal:

@@ -206,6 +206,28 @@ def test_a_reference_of_unknown_speed_is_told() -> None:
     )
 
 
+def test_an_on_demand_lease_that_is_too_slow_for_the_deadline_is_left_for_an_offer_that_is_in_time() -> None:
+    """The cheapest ask was rented, and its host turned out to do half an hour of work in an hour."""
+    slow = on_demand(gpu=RTX_3090, dlperf=40.0)
+    like: dict[str, Any] = {
+        "work": {"requirements": builders.requirements(gpu_models=(RTX_3090, builders.RTX_4090))},
+        "reference": builders.RTX_4090,
+        "typical": {(builders.RTX_4090, 1): 80.0, (RTX_3090, 1): 40.0},
+        "speeds": (Speed("train", RTX_3090, 4.0, 8.0),),
+    }
+    in_time = decided(seen([ASK_ONLY], [slow], left=21.0, **like))
+    assert isinstance(in_time, Hold)
+    assert "done 1.00 h before the deadline" in in_time.reason.sentence
+    made = rented(seen([ASK_ONLY], [slow], left=19.0, **like))
+    assert (made.tenure, made.offer.host_id, made.reason.code) == (Tenure.ON_DEMAND, "h2", "deadline")
+    assert "needs 20.00 h for the rest of the work, and 19.00 h are left" in made.reason.sentence
+    both_late = decided(seen([ASK_ONLY], [slow], left=10.2, **like))
+    assert isinstance(both_late, Hold)
+    assert "9.80 h late" in both_late.reason.sentence
+    ran_all_day = tuple(tally("ran", f"train/0@l{number}") for number in range(24))
+    assert isinstance(decided(seen([ASK_ONLY], [slow], left=19.0, tallies=ran_all_day, **like)), Hold)
+
+
 def test_slow_starts_of_our_own_are_reserved_for() -> None:
     starts = tuple(Start(f"l{number}", "vast", NOW, 7200.0) for number in range(20))
     made = rented(seen([builders.offer()], left=HOURS + 2.0, starts=starts))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Lease, LeaseState
@@ -86,3 +87,17 @@ def test_a_move_to_a_bid_that_has_no_time_left_is_given_up() -> None:
     assert isinstance(made, Release), made.reason
     assert (made.lease, made.reason.code) == (arriving, "too_late")
     assert isinstance(at(20.0, paused, arriving), Hold)
+
+
+@pytest.mark.parametrize(("hours", "host"), [(23.9, "h22"), (12.2, "")])
+def test_an_on_demand_lease_that_is_too_slow_is_left_for_an_offer_that_is_in_time(hours: float, host: str) -> None:
+    slow, fast = gpu.model("RTX 3090"), builders.RTX_4090
+    by = Deadline(12.0, NOW + timedelta(hours=hours), reference_gpu=fast)
+    work = replace(WORK, deadline=by, requirements=builders.requirements(gpu_models=(slow, fast)))
+    held = on_demand("0.10", gpu=slow, dlperf=40.0)
+    asks = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
+    made = decided(seen(asks, [held], workloads=(work,), typical={(fast, 1): 80.0, (slow, 1): 40.0}))
+    assert isinstance(made, Rent) == bool(host), made.reason
+    if isinstance(made, Rent):
+        assert (made.tenure, made.offer.host_id) == (Tenure.ON_DEMAND, host)
+        assert "host h1 needs 24.00 h for the rest of the work" in made.reason.sentence

@@ -32,6 +32,8 @@ class MarketChoice:
     outlook: slack.Outlook
     is_last_call: bool = False
     """Whether on-demand must be rented now, whatever runs and however many moves the day had."""
+    why_left: str = ""
+    """Why the lease that runs on demand is left for the on-demand candidate; empty if it is not."""
 
     @property
     def sentence(self) -> str:
@@ -88,13 +90,24 @@ def choose(
     choice = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
     market = names[choice.pool] if choice.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
     candidate = best.get(market) if choice.tenure is Tenure.INTERRUPTIBLE else ask
-    options = _options(choice.costs, names)
-    return MarketChoice(choice.tenure, market, candidate if choice.tenure else None, options, outlook)
+    return MarketChoice(
+        tenure=choice.tenure,
+        market=market,
+        candidate=candidate if choice.tenure else None,
+        options=_options(choice.costs, names),
+        outlook=outlook,
+        why_left=_why_left(lease, task, outlook),
+    )
 
 
 def _running(slot: SlotView) -> Lease | None:
     """Return the lease of a slot if it runs or starts."""
     return slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
+
+
+def _why_left(lease: Lease | None, task: tasks.Task, outlook: slack.Outlook) -> str:
+    is_left = lease is not None and on_demand_fallback.is_too_slow(lease, task, outlook)
+    return on_demand_fallback.why_too_slow(lease, task) if lease is not None and is_left else ""
 
 
 def _is_last_call(lease: Lease | None, outlook: slack.Outlook) -> bool:
@@ -125,7 +138,7 @@ def is_running(slot: SlotView, choice: MarketChoice) -> bool:
     lease = _running(slot)
     if lease is None or lease.tenure is not choice.tenure:
         return False
-    return choice.tenure is Tenure.ON_DEMAND or lease.market == choice.market
+    return not choice.why_left if choice.tenure is Tenure.ON_DEMAND else lease.market == choice.market
 
 
 def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, lease: Lease | None) -> float:

@@ -1,7 +1,7 @@
 """The fallback of work with a deadline: the time to finish it on demand, and the offer for that."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from agent.decide.deadline import deadline_progress as tasks
@@ -44,6 +44,26 @@ def is_too_late(arriving: Lease, work: Workload, outlook: slack.Outlook) -> bool
     """Return whether a slot must give up its move to interruptible capacity, which has not started, for on-demand."""
     is_bid = arriving.tenure is Tenure.INTERRUPTIBLE and arriving.state is LeaseState.STARTING
     return is_bid and outlook.is_last_call and only_copy.may_leave(arriving, work)
+
+
+def of_lease(lease: Lease, task: tasks.Task, outlook: slack.Outlook) -> slack.Outlook:
+    """Return the outlook on a lease that is on demand already, at its own speed; its slack is the time to spare."""
+    is_starting = lease.state is LeaseState.STARTING
+    start, restart = (outlook.start, outlook.restart) if is_starting else (0.0, 0.0)
+    return replace(outlook, speed=task.of_lease(lease), start=start, restart=restart, reserve=0.0)
+
+
+def is_too_slow(lease: Lease, task: tasks.Task, outlook: slack.Outlook) -> bool:
+    """Return whether a lease that runs on demand will be late while the on-demand offer of the outlook would not."""
+    if lease.tenure is not Tenure.ON_DEMAND or lease.state is not LeaseState.RUNNING:
+        return False
+    return of_lease(lease, task, outlook).slack < 0 and outlook.needed <= outlook.left
+
+
+def why_too_slow(lease: Lease, task: tasks.Task) -> str:
+    """Return why a lease is left for a faster one."""
+    hours = task.todo / task.of_lease(lease)
+    return f"host {lease.host_id} needs {hours:.2f} h for the rest of the work, and {task.left:.2f} h are left"
 
 
 def _on(
