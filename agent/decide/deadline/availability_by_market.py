@@ -11,7 +11,7 @@ Invariants:
 
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -37,14 +37,21 @@ class Known:
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return the knowledge of each market of each workload, by "name@market", after this look."""
-    found: dict[str, Capacity] = {}
+    """Return the knowledge of each market of each workload, by "name@market", after this look.
+
+    Workloads with equal requirements share it: a loss of one of them is a loss for all.
+    """
+    sharing: dict[tuple[str, str], list[Workload]] = {}
     for work in fleet.workloads:
         for market in markets(fleet, work):
-            key = _key(work, market)
-            after = _looked(known.get(key), _alone(fleet, market), work, market)
-            if after is not None:
-                found[key] = after
+            sharing.setdefault((market, _pool(work)), []).append(work)
+    found: dict[str, Capacity] = {}
+    for (market, _), works in sharing.items():
+        keys = [_key(work, market) for work in works]
+        before = next((known[key] for key in keys if key in known), None)
+        after = _looked(before, _alone(fleet, market), works, market)
+        if after is not None:
+            found |= dict.fromkeys(keys, after)
     return found
 
 
@@ -91,20 +98,22 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
     )
 
 
-def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) -> Capacity | None:
-    price = availability.going_rate(fleet, work)
+def _looked(before: Capacity | None, fleet: Fleet, works: Sequence[Workload], market: str) -> Capacity | None:
+    rates = (availability.going_rate(fleet, work) for work in works)
+    price = min((rate for rate in rates if rate is not None), default=None)
     if price is None and not fleet.markets[market].offers:
         return before  # the market was not asked: nothing new is known
     if before is None:
-        return _first(fleet, work, market, price)
-    was_lost = any(loss.slot.workload == work.name and loss.at > before.seen_at for loss in fleet.losses)
+        return _first(fleet, works[0], market, price)
+    names = {work.name for work in works}
+    was_lost = any(loss.slot.workload in names and loss.at > before.seen_at for loss in fleet.losses)
     is_there = price is not None and not was_lost
     passed = fleet.now - before.seen_at
     if passed <= timedelta(0) or (is_there is before.is_there and passed < availability.SAME_EVERY):
         return before
     if passed > availability.UNWATCHED:
         shares = belief(before).shares @ regimes.SHIPPED.turns(passed / _HOUR)
-        begun = _first(fleet, work, market, price)
+        begun = _first(fleet, works[0], market, price)
         return replace(
             begun,
             evidence=tuple(shares.tolist()),

@@ -10,6 +10,7 @@ import pytest
 from agent.decide.deadline import availability, availability_by_market, regimes
 from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity
+from agent.domain.market.interruption import Cause, Loss
 from agent.domain.work.deadline import Deadline
 from agent.web.reading import learned_json
 from tests.support import builders
@@ -63,6 +64,20 @@ def test_a_stretch_that_nobody_watched_turns_regimes_and_begins_a_spell() -> Non
     after = availability_by_market.watched(begun, seen(60 * 200))["train@vast"]
     assert after.evidence == pytest.approx(tuple(regimes.SHIPPED.prior), abs=1e-3)
     assert (after.seen_at - after.since) / timedelta(hours=1) == regimes.FIRST_AGE
+
+
+@pytest.mark.parametrize("names", [("train", "second"), ("second", "train")])
+def test_a_loss_of_one_of_two_jobs_with_equal_requirements_counts_for_both(names: tuple[str, str]) -> None:
+    """The ledger has one row for both: what the later one had not seen there was written over it."""
+    works = tuple(replace(WORK, name=name) for name in names)
+    begun = availability_by_market.watched({}, seen(0, workloads=works))
+    loss = Loss(builders.NOW + timedelta(minutes=9), builders.slot("train"), "vast", "h9", Cause.OUTBID)
+    after = availability_by_market.watched(begun, seen(10, workloads=works, losses=(loss,), capacity=begun))
+    rows = availability.news(begun, after)
+    assert {row.market: row.is_there for row in rows} == {"vast": False, "runpod": True}
+    kept = availability_by_market.by_workload(rows, seen(10, workloads=works))
+    assert {kept[f"{name}@vast"].is_there for name in names} == {False}
+    assert kept == after
 
 
 def test_evidence_of_other_regimes_is_dropped() -> None:
