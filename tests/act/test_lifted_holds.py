@@ -8,7 +8,7 @@ from agent.decide.reconcile import workload_end
 from agent.domain.record.hold import Target, TargetKind, Word
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
-from agent.domain.work.workload import WorkloadKind
+from agent.domain.work.workload import Workload, WorkloadKind
 from tests.act.conftest import Desk
 from tests.act.read_orders import lifted, read
 from tests.support import builders
@@ -70,6 +70,42 @@ async def test_the_tasks_of_an_array_run_again_one_by_one(desk: Desk) -> None:
     with pytest.raises(OrderError, match="`gpubid resume train/N` runs slot N again") as caught:
         await read(desk, Order("resume", "train"), *(rest(*each) for each in DONE), workloads=(array,))
     assert caught.value.code == "tasks_done"
+
+
+WHOLE = (Word.DONE, "workload:train")
+ARRAY = builders.workload(slots=20, kind=WorkloadKind.BATCH, array=ArrayTerms(8))
+FEW = builders.workload(slots=4, kind=WorkloadKind.BATCH)
+
+
+@pytest.mark.parametrize("work", [ARRAY, FEW], ids=["array", "four slots"])
+async def test_what_is_done_as_a_whole_goes_on_and_its_done_slots_stay_done(desk: Desk, work: Workload) -> None:
+    """A raised `max_running` names `gpubid resume NAME`, and the finished tasks have been paid for."""
+    meant = await read(desk, Order("resume", "train"), rest(*WHOLE), *(rest(*each) for each in DONE), workloads=(work,))
+    assert lifted(meant) == (WHOLE,)
+    assert meant.sentence.endswith(", which was done: it runs again; 2 of its slots stay done")
+
+
+async def test_an_array_that_was_called_done_before_any_task_was_goes_on(desk: Desk) -> None:
+    meant = await read(desk, Order("resume", "train"), rest(*WHOLE), workloads=(ARRAY,), leases=())
+    assert lifted(meant) == (WHOLE,)
+    assert meant.sentence == "resume workload:train, which was done: it runs again"
+
+
+@pytest.mark.parametrize("done", [(), DONE], ids=["open slot", "done slot"])
+@pytest.mark.parametrize("verb", ["resume", "retry"])
+async def test_a_slot_of_what_is_done_as_a_whole_does_not_begin_alone(
+    desk: Desk, done: tuple[tuple[Word, str]], verb: str
+) -> None:
+    holds = rest(*WHOLE), *(rest(*each) for each in done)
+    with pytest.raises(OrderError, match="train is done as a whole, so train/1 would not run: `gpubid resume train`"):
+        await read(desk, Order(verb, "train/1"), *holds, workloads=(ARRAY,), leases=())
+
+
+@pytest.mark.parametrize("beside", [(Word.PAUSE, "workload:train"), (Word.HELD, "slot:train/7")])
+async def test_what_is_done_as_a_whole_stays_done_beside_another_hold(desk: Desk, beside: tuple[Word, str]) -> None:
+    meant = await read(desk, Order("resume", "train"), rest(*WHOLE), rest(*beside), workloads=(ARRAY,))
+    assert lifted(meant) == (beside,)
+    assert meant.sentence.endswith("stays done, also train as a whole: `gpubid resume train` again ends that")
 
 
 async def test_the_end_of_a_kill_ends_nothing_else(desk: Desk) -> None:

@@ -3,7 +3,8 @@
 Invariants:
 1. What is done is lifted only where nothing else holds the target: whoever ends a pause does not mean to pay for
    finished work again. The tasks of an array are run again one by one.
-2. The end of a kill ends nothing but a kill.
+2. Where a workload is done as a whole, that alone is lifted: its slots that are done by themselves stay done.
+3. The end of a kill ends nothing but a kill.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -65,19 +66,48 @@ def by_resume(order: Order, grounds: Grounds) -> Lifted:
         OrderError: nothing holds the target, or only `done` does and that must not end by this order.
     """
     target, leases = order_grounds.named(order.target, grounds)
+    refuse_part_of_whole(order, target, grounds)
+    is_whole = target.kind is TargetKind.WORKLOAD and _is_done_as_whole(target.name, grounds)
     done = _holds(grounds, target, leases, {Word.DONE})
     if not done:
         return of(order, grounds, OF_A_RESUME)
     if _holds(grounds, target, leases, OF_A_RESUME - {Word.DONE}):
         lifted = of(order, grounds, OF_A_RESUME - {Word.DONE})
-        return replace(lifted, sentence=f"{lifted.sentence}; what is done stays done")
-    _refuse_array(target, len(done), grounds)
+        again = f", also {target.name} as a whole: `gpubid resume {target.name}` again ends that" if is_whole else ""
+        return replace(lifted, sentence=f"{lifted.sentence}; what is done stays done{again}")
+    if not is_whole:
+        _refuse_array(target, len(done), grounds)
     beside = [str(each) for each in grounds.known.holds if _is_beside(each, target, leases)]
     if beside:
         sentence = f"{order.target} is done, and {', '.join(sorted(beside))} is in force too: end that first"
         raise OrderError("held_elsewhere", f"{sentence}, then `gpubid resume {order.target}` runs it again")
     lifted = of(order, grounds, OF_A_RESUME)
+    if is_whole:
+        return _without_done_slots(lifted, target, len(done) - 1)
     return replace(lifted, sentence=f"{lifted.sentence}, which was done: it runs again")
+
+
+def refuse_part_of_whole(order: Order, target: Target, grounds: Grounds) -> None:
+    """Refuse an order to run one slot of a workload that is done as a whole: the slot would not run.
+
+    Raises:
+        OrderError: the order has such a target.
+    """
+    name = target.workload
+    if target.kind is TargetKind.SLOT and _is_done_as_whole(name, grounds):
+        sentence = f"{name} is done as a whole, so {order.target} would not run: `gpubid resume {name}` ends that"
+        raise OrderError("held_elsewhere", f"{sentence}, and slots that are done by themselves stay done")
+
+
+def _is_done_as_whole(name: str, grounds: Grounds) -> bool:
+    return any(each.word is Word.DONE and each.target == hold.of_workload(name) for each in grounds.known.holds)
+
+
+def _without_done_slots(lifted: Lifted, target: Target, slots: int) -> Lifted:
+    """Return what ends that a workload is done as a whole; so many of its slots are done by themselves and stay so."""
+    lifts = (each for each in lifted.lifts if not isinstance(each, OperatorHold) or each.target == target)
+    kept = f"; {slots} of its slots stay done" if slots else ""
+    return Lifted(target, f"{lifted.sentence}, which was done: it runs again{kept}", tuple(lifts))
 
 
 def of_kill(order: Order, grounds: Grounds) -> Lifted:

@@ -282,6 +282,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
     if open_still:
         raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
+    lifted_holds.refuse_part_of_whole(order, target, grounds)
     meant = guard_runs.last(grounds.known.guard_runs).values()
     runs = [run for run in meant if hold.of_slot(run.slot).is_within(target)]
     if not runs:
