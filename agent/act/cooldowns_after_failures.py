@@ -134,4 +134,6 @@ def _incident(event: Event, lease: Lease | None) -> protections.Incident:
         host_id=event.host_id,
         owner_id=lease.owner_id if lease else "",
         cause=event.cause,
+        # The journal writes the code of a refusal before its sentence.
+        code=event.reason.partition(":")[0] if event.kind == EventKind.INTENT_REJECTED else "",
     )

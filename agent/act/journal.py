@@ -335,7 +335,7 @@ class Journal:
             said = f"{reason}: {sentence}"
             tx.append_event(intents.event_of(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
-            for record in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
+            for record in cooldowns_after_writes.after_refusal(decision, reason, tallies, now, sentence):
                 tx.add_expiring(record)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)

@@ -83,12 +83,12 @@ def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") ->
     """Return the files as they are now, or the last good ones. SIGHUP makes a standby read them again."""
     import structlog
 
+    from agent.cli.shared import named_keys
     from agent.config.problems import ConfigError
     from agent.domain.record.event_kind import LoggedKind
-    from agent.simulator import climate_files
 
     try:
-        return session.parse(file, climate_files.names())
+        return named_keys.read_for_start(file)
     except ConfigError as error:
         for problem in error.problems:
             structlog.get_logger("gpubid.run").error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
@@ -102,17 +102,15 @@ async def _won(config: "Config", notifier: "Notifier", file: Path) -> "Storage |
     if config.ledger_server is None:
         return storage.of(config.ledger)
     # Nothing of a standby is imported where the ledger is a file.
+    from agent.cli.shared import named_keys
     from agent.clock import SystemClock
-    from agent.simulator import climate_files
     from agent.standby import Standby
     from agent.telemetry import metric_families
     from agent.web.web_server import ListenError
 
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
     registry = metric_families.registry()
-    standby = Standby(
-        config, campaign, registry, notifier, SystemClock(), lambda: session.parse(file, climate_files.names())[0]
-    )
+    standby = Standby(config, campaign, registry, notifier, SystemClock(), lambda: named_keys.read_for_start(file)[0])
     try:
         has_won = await standby.run()
     except ListenError as error:
@@ -161,13 +159,13 @@ def _parts(
         CredentialError: a credential of [web] cannot be read.
     """
     from agent import daemon
-    from agent.simulator import climate_files
+    from agent.cli.shared import named_keys
 
     return daemon.Parts(
         figures,
         registry,
         notifier,
-        lambda: session.parse(file, climate_files.names()),
+        lambda: named_keys.read_for_reload(file, app.config.workloads),
         lambda url: _announce(app, url),
         credential=session.named,
         webhook_secret=_named(config.listen.webhook_credential),

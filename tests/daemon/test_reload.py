@@ -156,6 +156,26 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         assert not await market.billing(), "a workload without slots rents nothing"
 
 
+async def test_a_reload_looks_up_the_keys_that_it_names_anew_and_refuses_the_file_without_them(tmp_path: Path) -> None:
+    async with programs.running(tmp_path) as (market, daemon):
+        billing = await until(market.billing, "a rent")
+        file, keyed = tmp_path / "agent.toml", '[workloads.train.env_from]\nHF_TOKEN = "hf_token_of_nobody"\n'
+        good = file.read_text()
+        file.write_text(good + keyed)
+        ran = await programs.gpubid(tmp_path, "reload")
+        line = next(at for at, text in enumerate(file.read_text().splitlines(), 1) if text.startswith("HF_TOKEN"))
+        where = f"agent.toml:{line}: workloads.train.env_from.HF_TOKEN: there is no key named hf_token_of_nobody"
+        assert ran.code != 0
+        assert where in ran.out + ran.err
+        assert where in daemon.logs("config.refused")[0]["problem"]
+        assert not daemon.logs("config.reloaded")
+
+        file.write_text(good + keyed.replace("hf_token_of_nobody", "vast_api_key"))
+        ran = await programs.gpubid(tmp_path, "reload")
+        assert (ran.code, len(daemon.logs("config.reloaded"))) == (0, 1), "a key that the daemon can read"
+        assert await market.billing() == billing
+
+
 async def _count(market: programs.Market, count: int) -> bool:
     return len(await market.billing()) == count
 

@@ -165,6 +165,35 @@ async def test_a_standby_whose_files_would_not_keep_a_lease_says_so_before_a_fai
             await until(fits, "that its files fit")
 
 
+async def test_a_standby_refuses_files_with_a_key_that_it_cannot_read_and_stands_by_on(
+    tmp_path: Path, database: str
+) -> None:
+    """It said "applied" and ended with 2: after the next failover nobody would have led."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+            file = two.places[1] / "agent.toml"
+            good = file.read_text()
+            file.write_text(good + '[workloads.train.env_from]\nHF_TOKEN = "hf_token_of_nobody"\n')
+            said = "workloads.train.env_from.HF_TOKEN: there is no key named hf_token_of_nobody"
+            refused = await two.gpubid(1, "reload")
+            assert (refused.code, said in refused.err) == (2, True), refused
+            file.write_text(good.replace("vast_api_key", "key_of_nobody"))
+            refused = await two.gpubid(1, "reload")
+            assert "markets.vast.credential: there is no key named key_of_nobody" in refused.err
+
+            second.process.send_signal(signal.SIGHUP)
+            told = await second.until_logged("config.refused")
+            assert "there is no key named key_of_nobody" in told[0]["problem"]
+            file.write_text(good)
+
+            async def is_applied() -> bool:
+                return (await two.gpubid(1, "reload")).code == 0
+
+            await until(is_applied, "that it stands by on and takes good files")
+
+
 async def test_a_standby_that_is_older_than_the_tables_says_so_before_a_failover(tmp_path: Path, database: str) -> None:
     """It looked healthy, and nobody led once the leader of the newer release was gone."""
     async with pair(tmp_path, database) as two, two.daemon(0) as first:

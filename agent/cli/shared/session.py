@@ -125,9 +125,7 @@ def secret(settings: MarketSettings) -> str:
     """
     if settings.is_simulated:
         return SIMULATED_KEY
-    key = systemd.credential(settings.credential, settings.credential_file, os.environ)
-    REDACTOR.register(key)
-    return key
+    return looked_up(settings.credential, settings.credential_file)
 
 
 def named(name: str) -> str:
@@ -136,7 +134,16 @@ def named(name: str) -> str:
     Raises:
         CredentialError: no usable credential is found.
     """
-    key = systemd.credential(name, None, os.environ)
+    return looked_up(name, None)
+
+
+def looked_up(name: str, file: Path | None) -> str:
+    """Return a key from `file` if that is named, else the credential. Logs never show it from here on.
+
+    Raises:
+        CredentialError: no usable key is found.
+    """
+    key = systemd.credential(name, file, os.environ)
     REDACTOR.register(key)
     return key
 
@@ -147,9 +154,7 @@ def ledger_password(name: str, file: Path | None) -> str:
     Raises:
         CredentialError: no usable password is found.
     """
-    key = systemd.credential(name, file, os.environ)
-    REDACTOR.register(key)
-    return key
+    return looked_up(name, file)
 
 
 def has_keys(config: Config) -> bool:

@@ -43,12 +43,17 @@ def after_rent(slot: Slot, now: datetime) -> Cooldown:
     return Cooldown(CooldownKind.SLOT, str(slot), now + SLOT_COOLDOWN, "a rent a moment ago")
 
 
-def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[ExpiringRecord, ...]:
-    """Return the cooldowns after a refusal of the market.
+def after_refusal(
+    decision: Decision, reason: str, known: Iterable[Tally], now: datetime, sentence: str = ""
+) -> tuple[ExpiringRecord, ...]:
+    """Return the cooldowns after a refusal of the market, or of gpubid itself with its `sentence`.
 
     An offer whose bids are refused again and again gets longer and longer cooldowns, since its quote is stale. Refused
-    requests of orders on a lease are counted.
+    requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone.
     """
+    if isinstance(decision, Rent) and reason in cooldowns.OF_OURS:
+        until = now + cooldowns.OWN_REFUSAL_WAIT
+        return (Cooldown(CooldownKind.SLOT, str(decision.slot), until, f"{cooldowns.OWN_REFUSAL}{sentence}"),)
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision, reason, known, now))
     found: list[ExpiringRecord] = []
@@ -178,10 +183,12 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
 
 
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
-    """Return a hold if a start or a bid is in cooldown after a refusal, else None.
+    """Return a hold if a rent, a start or a bid is in cooldown after a refusal, else None.
 
     Releases and pauses have no cooldown, and a lease that has changed its state since is asked for anew.
     """
+    if isinstance(decision, Rent):
+        return _refused_by_us(decision, fleet)
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order, since = decision.lease.lease_id, _order(decision), decision.lease.state_since
@@ -190,3 +197,12 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
         return None
     sentence = f"the market refused this order a moment ago ({refused.ground}): it is tried again later"
     return Hold(decision.lease.slot, Reason("order_refused", sentence))
+
+
+def _refused_by_us(decision: Rent, fleet: Fleet) -> Hold | None:
+    """Return a hold if gpubid itself refused a rent for the slot a moment ago: another offer would not help."""
+    for each in fleet.cooldowns:
+        is_of_slot = (each.kind, each.key) == (CooldownKind.SLOT, str(decision.slot))
+        if is_of_slot and each.ground.startswith(cooldowns.OWN_REFUSAL) and not each.is_over(fleet.now):
+            return Hold(decision.slot, Reason("slot_rests", f"in cooldown after {each.ground}"))
+    return None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.decide.pricing import cooldowns
 from agent.domain import span_text
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.interruption import Cause
@@ -39,6 +40,8 @@ class Incident:
     owner_id: str = ""
     cause: Cause | None = None
     """The cause of an interruption; None for trouble of another kind."""
+    code: str = ""
+    """The code of a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,8 @@ def _failing(incident: Incident) -> str:
 
 
 def _refused(incident: Incident) -> str:
-    return incident.market if incident.kind == EventKind.INTENT_REJECTED else ""
+    is_of_market = incident.kind == EventKind.INTENT_REJECTED and incident.code not in cooldowns.OF_OURS
+    return incident.market if is_of_market else ""
 
 
 def _mismatched(incident: Incident) -> str:
