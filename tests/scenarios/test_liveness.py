@@ -15,7 +15,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
 from agent.web.reading import views
-from tests.support.world import POLL, Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, POLL, Rehearsed, rehearsed, work
 
 EVERY = dt.timedelta(seconds=30)
 
@@ -90,6 +90,23 @@ async def test_a_disk_that_may_hold_the_only_copy_is_kept_and_told(tmp_path: Pat
         assert world.lease().restarts > 2
         told = await world.events("alert.unhealthy")
         assert told
+        assert "copy it, then `gpubid release train/0`" in told[0].reason
+
+
+async def test_a_kept_service_that_is_not_ready_after_its_restart_is_restarted_on_and_told(tmp_path: Path) -> None:
+    asked = serving(("SIM_SILENT_AFTER", "600"), place=CheckpointPlace.DISK)
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
+        held = await world.until_running()
+        await world.until(lambda: world.lease().restarts == 1)
+        contract = world.contract()
+        contract.env = {**contract.env, "SIM_READY_AFTER": "never"}
+        await world.cycle(minutes=180)
+        assert world.lease().lease_id == held.lease_id
+        assert world.lease().restarts > 2
+        assert not await world.events("lease.not_ready")
+        ill = await world.events("lease.unhealthy")
+        assert ill[1].reason.startswith("unhealthy: its service is not ready after 1 restart(s); port 8000 does not")
+        told = await world.events("alert.unhealthy")
         assert "copy it, then `gpubid release train/0`" in told[0].reason
 
 

@@ -1,5 +1,6 @@
 """Whether a running lease is of use, and the leases that are worth a probe."""
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.ready_sign import Readiness, ReadySign, ReadyWait, Sighting
+from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign, ReadyWait, Sighting
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 
@@ -239,3 +240,25 @@ def test_an_old_view_is_no_ground_for_a_probe() -> None:
 
 def test_a_port_that_is_not_mapped_has_no_place() -> None:
     assert probing.place_of("22/tcp=1.2.3.4:22", 8080) == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "kind"),
+    [
+        (CheckpointPlace.DISK, {}, "lease.unhealthy"),
+        (CheckpointPlace.DISK, {"end_reason": "not_ready: told by an older version"}, "lease.unhealthy"),
+        (CheckpointPlace.DISK, {"restarts": 0}, "lease.not_ready"),
+        (CheckpointPlace.REMOTE, {}, "lease.not_ready"),
+    ],
+    ids=["kept", "kept and told before", "not restarted", "may be given up"],
+)
+def test_a_kept_service_that_a_restart_did_not_make_ready_is_unhealthy_again(
+    place: CheckpointPlace, changes: dict[str, Any], kind: str
+) -> None:
+    ready = dataclasses.replace(ASKED, live=Liveness(timedelta(seconds=30)))
+    work = builders.workload(ready=ready, checkpoint=Checkpoint(place=place))
+    late = replace(LATE, was_ready=True, restarts=1)
+    change = told(msgspec.structs.replace(world(replace(late, **changes), IN_VAIN, ready), workloads=(work,)))
+    assert change.kind == kind
+    assert (change.after.unhealthy_since == NOW) is (kind == "lease.unhealthy")
+    assert change.after.has_failed is (place is CheckpointPlace.REMOTE)

@@ -6,7 +6,8 @@ Invariants:
 1. An instance is probed only while a fresh listing shows it running, so a market in the dark makes nothing unhealthy.
 2. While no other service of ours answers, our own network may be at fault: nothing is restarted before `ALONE`.
 3. A host is blamed only while others of the same workload are well.
-4. A disk that may hold the only copy of work is not given up (rule 11): its service is restarted again and again.
+4. A disk that may hold the only copy of work is not given up (rule 11): its service is restarted again and again, also
+   where it is not ready after a restart.
 5. Where a market cannot pause, nothing is restarted in place: the service is given up, and that counts as a failure.
 """
 
@@ -87,6 +88,18 @@ def judged(fleet: Fleet, view: MarketView, work: Workload, lease: Lease) -> tupl
             return _answered(lease, sighting)
         lease, kind = _unanswered(fleet, work, lease, sighting)
     return _treated(fleet, work, lease, kind)
+
+
+def is_restarted_on(work: Workload, lease: Lease) -> bool:
+    """Return whether a lease that a restart did not make ready again is restarted once more: its disk must be kept."""
+    is_restarted = work.ready.is_watched and lease.was_ready and lease.restarts > 0
+    return is_restarted and not only_copy.may_leave(lease, work)
+
+
+def not_ready_again(fleet: Fleet, lease: Lease, said: str) -> tuple[Lease, EventKind]:
+    """Return a lease whose service a restart did not make ready again, and the event of that."""
+    reason = f"{UNHEALTHY}: its service is not ready after {lease.restarts} restart(s); {said}"
+    return replace(lease, unhealthy_since=fleet.now, end_reason=reason), EventKind.LEASE_UNHEALTHY
 
 
 def unwatched(fleet: Fleet, lease: Lease) -> Lease:

@@ -88,7 +88,11 @@ def _awaited(
         late = "" if lease.end_reason.startswith(NOT_READY) else lease.end_reason
         ready = msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True, end_reason=late)
         return ready, EventKind.LEASE_READY
-    if wait is None or wait.lasted < work.ready.within or lease.end_reason.startswith(NOT_READY):
+    if wait is None or wait.lasted < work.ready.within:
+        return lease, None
+    if liveness.is_restarted_on(work, lease):
+        return liveness.not_ready_again(fleet, lease, sighting.said)
+    if lease.end_reason.startswith(NOT_READY):
         return lease, None
     idle = ", its GPUs idle" if idleness.is_idle(row, work) else ""
     reason = f"{NOT_READY}: runs since {lease.began:%H:%M} and shows no sign of work{idle}; {sighting.said}"
