@@ -103,6 +103,8 @@ class App:
     def _poller(self, settings: MarketSettings, outside: Outside) -> Poller:
         market = self.markets[settings.name]
         poller = Poller(market, self.clock, settings.why_unpaid, self._account_check(settings.name))
+        recorded = self.ledger.recollection(self.clock.now()).credits.get(settings.name)
+        poller.recall_credit(None if recorded is None else recorded.amount)
         is_here = settings.is_on_this_machine
         poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=is_here)
         return poller

@@ -18,9 +18,9 @@ PATIENCE_SECONDS = 900.0
 class CreditReadings:
     """The readings of one account."""
 
-    def __init__(self) -> None:
-        """Begin without a reading: the first one is believed."""
-        self._believed: Usd | None = None
+    def __init__(self, recorded: Usd | None = None) -> None:
+        """Begin with the credit of an earlier process; None: the first reading is believed."""
+        self._believed = recorded
         self._fell_at: float | None = None
 
     def take(self, credit: Usd | None, now: float) -> Usd | None:

@@ -23,6 +23,7 @@ from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
+from agent.domain.money import Usd
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
@@ -73,6 +74,10 @@ class Poller:
         self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False, rules=market.rules())
         self.prober: Prober | None = None
         """Set by the composition root, if instances themselves can be probed."""
+
+    def recall_credit(self, recorded: Usd | None) -> None:
+        """Take the credit that an earlier process recorded, so that one wrong first reading ends nothing."""
+        self._credit = CreditReadings(recorded)
 
     def forbid(self, because: str) -> None:
         """Show from the next look on that nothing may be paid for there; an empty text allows it again."""

@@ -6,9 +6,9 @@ from agent.domain import money
 from agent.observe.credit_readings import PATIENCE_SECONDS, CreditReadings
 
 
-def taken(*readings: float | None, every: float = 300.0) -> list[float | None]:
+def taken(*readings: float | None, every: float = 300.0, recorded: float | None = None) -> list[float | None]:
     """Return the credit before an unconfirmed fall after each reading, in dollars."""
-    kept, found = CreditReadings(), []
+    kept, found = CreditReadings(None if recorded is None else money.usd(recorded)), []
     for number, dollars in enumerate(readings):
         before = kept.take(None if dollars is None else money.usd(dollars), number * every)
         found.append(None if before is None else before.dollars)
@@ -30,3 +30,8 @@ def test_a_sudden_fall_is_not_believed_and_leaves_nothing_behind(wrong: float) -
 def test_a_sudden_fall_is_believed_once_it_has_been_shown_long_enough() -> None:
     every = PATIENCE_SECONDS / 3
     assert taken(100, 1, 2, 1, 1, 0.5, every=every) == [None, 100, 100, 100, None, None]
+
+
+def test_the_first_reading_of_a_process_is_judged_by_the_credit_of_the_one_before() -> None:
+    assert taken(0.01, 100, recorded=100) == [100, None]
+    assert taken(99.5, 99, recorded=100) == [None, None]

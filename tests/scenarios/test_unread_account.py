@@ -1,9 +1,12 @@
 """The market lists our instances and does not show the account: what runs is seen, and for a while kept alive."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from agent.decide.limits.limits import Limits
+from agent.domain import money
 from agent.domain.record.lease import LeaseState
 from agent.observe.poller import ACCOUNT_EVERY, ACCOUNT_KEPT
 from tests.support.scene import MINUTE
@@ -69,5 +72,21 @@ def test_one_odd_answer_before_the_silence_is_believed_no_longer() -> None:
         assert poller.view.no_spend_because == ""
         await world.cycle(minutes=5)
         assert "has not shown the account" in poller.view.no_spend_because
+
+    play(story, seed=1, poll=MINUTE)
+
+
+def test_one_wrong_credit_right_after_a_restart_ends_nothing() -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=5)
+        before = {lease.lease_id for lease in world.leases()}
+        world.config = dataclasses.replace(world.config, limits=Limits(min_credit=money.usd(1)))
+        world.weather("no_credit", credit=0.01, seconds=180)
+        await world.restart()
+        await world.cycle(minutes=10)
+        assert {lease.lease_id for lease in world.leases()} == before
+        assert [contract.holds_gpu for contract in world.live()] == [True]
+        assert await world.events("lease.paused") == []
 
     play(story, seed=1, poll=MINUTE)

@@ -25,13 +25,15 @@ async def keep(ledger: Ledger, fleet: Fleet) -> None:
 
 
 async def _keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime) -> None:
-    """Record each market's changed credit, for programs that only read the ledger.
+    """Record each market's changed credit, for programs that only read the ledger and for the next start.
+
+    A sudden fall is recorded once it is confirmed.
 
     Raises:
         LedgerError: nothing was written.
     """
     known = ledger.recollection(now).credits
-    fresh = [view for view in views if view.is_fresh and view.account_id]
+    fresh = [view for view in views if view.is_fresh and view.account_id and view.credit_before_fall is None]
     changed = [view for view in fresh if view.market not in known or known[view.market].amount != view.credit]
     if changed:
         async with ledger.transaction() as tx:
