@@ -5,7 +5,8 @@ lowered instead of pausing the lease. A limit above our own or above what the fi
 
 Invariants:
 1. Over a cap of a day, a month or in total, everything that runs or may start in its scope is paused. So is everything
-   on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused.
+   on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused; what is being
+   released already does not count there.
 2. Under a spent budget, a lease that is already paused and still bills its disk is released, unless the disk may hold
    the only checkpoint (rule 11).
 3. Bids that wait for an auction go first, then the lowest priority; among equals the most expensive.
@@ -125,9 +126,11 @@ def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pau
 def _of_rate(fleet: Fleet, scope: Scope, cap: UsdPerHour, ordered: _Ordered) -> Iterator[Pause]:
     """Yield pauses until the possible hourly cost of open leases, at lower limits, is within the cap.
 
-    Lower limits are noted in `ordered`. Doubts pause nothing.
+    Lower limits are noted in `ordered`. Doubts pause nothing. Neither does a lease whose release is ordered: to end
+    another for it would end one in each pass that the release takes.
     """
-    rate = money.total_rate(ordered.rate(lease) for lease in fleet.leases if scope.covers(lease))
+    staying = (lease for lease in fleet.leases if scope.covers(lease) and lease.state is not LeaseState.RELEASING)
+    rate = money.total_rate(map(ordered.rate, staying))
     if rate <= cap:
         return
     able = [each for each in _least_first(fleet, scope) if _may_bill_gpu(each) and each.lease_id not in ordered.paused]

@@ -47,6 +47,12 @@ def per_hour(rate: str) -> Limits:
 THREE = (held(1, "0.50", "serve"), held(2, "0.20"), held(3, "0.30"))
 
 
+def test_a_lease_that_is_being_released_ends_no_other_for_the_rate() -> None:
+    leaving = held(1, "0.50", "serve", state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK)
+    assert names(fleet(leaving, held(2, "0.20"), held(3, "0.30")), per_hour("0.50")) == []
+    assert names(fleet(leaving, held(2, "0.20"), held(3, "0.30")), per_hour("0.49")) == ["Pause 3"]
+
+
 @pytest.mark.parametrize(
     ("cap", "paused"),
     [
