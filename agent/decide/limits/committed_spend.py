@@ -3,14 +3,14 @@
 Invariants:
 1. Doubt counts as spend: an open paying intent counts at its whole rate since it was sent.
 2. The cost of a lease since its last metering counts before the ledger has it. Paused storage goes on billing and
-   counts.
+   counts. What was not seen for `UNSEEN` counts at the most that it may cost: a start that nobody saw runs.
 3. A bid that waits for an auction counts as an instance, because any auction may start it. One that is parked before it
    ever ran does not.
 4. A network volume counts like a lease: what the ledger has of it, its cost since, and its rate. It is no instance.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -21,8 +21,11 @@ from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Scope, Window
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
+
+UNSEEN = timedelta(minutes=10)
+"""A lease that was metered last before this is not listed: what is listed is metered every five minutes."""
 
 
 class CommittedSpend(msgspec.Struct, frozen=True):
@@ -153,8 +156,17 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
 
 
 def _of_lease(lease: Lease, now: datetime, pledged: Usd) -> _Item:
-    owed, queued = meter.outstanding([lease], now), int(lease.is_queued_bid)
-    return _Item(_scopes(lease), lease.committed_rate, owed, instances_of(lease), pledged, queued)
+    queued = int(lease.is_queued_bid)
+    return _Item(_scopes(lease), lease.committed_rate, _owed(lease, now), instances_of(lease), pledged, queued)
+
+
+def _owed(lease: Lease, now: datetime) -> Usd:
+    """Return the possible cost of a lease since it was metered last."""
+    is_over = lease.state is LeaseState.RELEASING and lease.bills is Bills.NOTHING
+    unseen = now - lease.accrued_until
+    if is_over or unseen <= UNSEEN:
+        return meter.outstanding([lease], now)
+    return lease.committed_rate.over(unseen.total_seconds())
 
 
 def _of_doubt(intent: Intent, lease: Lease | None, now: datetime) -> _Item:

@@ -146,6 +146,27 @@ def test_money_already_owed_counts_before_the_ledger_has_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "minutes", "owed"),
+    [
+        ({"state": LeaseState.STARTING}, 10, 0.667),
+        ({"state": LeaseState.STARTING}, 60, 224),
+        ({"state": LeaseState.PAUSED}, 60, 224),
+        ({"state": LeaseState.PAUSED, "paused_by_us": True}, 60, 4),
+        ({"state": LeaseState.OFFLINE, "bills": Bills.NOTHING}, 60, 224),
+        ({"state": LeaseState.RELEASING, "bills": Bills.NOTHING}, 60, 0),
+        ({"state": LeaseState.RUNNING}, 60, 224),
+    ],
+    ids=str,
+)
+def test_a_lease_that_nobody_saw_for_ten_minutes_owes_all_that_it_may_cost(
+    changes: dict[str, Any], minutes: int, owed: float
+) -> None:
+    lease = builders.lease(accrued_until=builders.ago(minutes=minutes), **changes)
+    today = limits.committed_by_fleet(builders.fleet(leases=(lease,))).today
+    assert today.micros == pytest.approx(owed * 1000, abs=1)
+
+
+@pytest.mark.parametrize(
     ("held", "kind", "price", "more"),
     [
         ({}, IntentKind.REBID, "0.304", "0.08"),
