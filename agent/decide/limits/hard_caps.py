@@ -8,7 +8,7 @@ Invariants:
    on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused; what is being
    released already does not count there.
 2. Under a spent budget, a lease that is already paused and still bills its disk is released, unless the disk may hold
-   the only checkpoint (rule 11).
+   the only checkpoint (rule 11) or a person's order keeps it.
 3. Bids that wait for an auction go first, then the lowest priority; among equals the most expensive.
 4. Over a cap of the rate, as few as possible are paused: only until lower limits of the others are enough.
 5. A listed limit above the one that we ordered lowers no limit below ours: the order sets ours again.
@@ -24,6 +24,7 @@ from agent.decide.pricing.value_limit import CENT
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.money import UsdPerHour
+from agent.domain.record import hold
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Rebid, Release
@@ -114,11 +115,12 @@ def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -
 
 def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pause | Release]:
     reason = Reason("over_budget", spent.sentence, limit=spent.limit)
-    ordered = _least_first(fleet, scope)
+    ordered, holds = _least_first(fleet, scope), hold.in_force(fleet.holds, fleet.now)
     yield from (Pause(lease, reason) for lease in ordered if _may_bill_gpu(lease))
     for lease in ordered:
         work = fleet.workload(lease.slot.workload)
-        if _is_kept_by_us(lease) and work is not None and may_leave(lease, work):
+        is_left = _is_kept_by_us(lease) and not hold.keeps_disk(lease, holds)
+        if is_left and work is not None and may_leave(lease, work):
             sentence = f"{spent.sentence}; its disk goes on billing and has no only copy"
             yield Release(lease, Reason("over_budget", sentence, limit=spent.limit))
 

@@ -9,8 +9,9 @@ from agent.decide.limits import hard_caps, limits
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.market.tenure import Tenure
-from agent.domain.record import budget
+from agent.domain.record import budget, hold
 from agent.domain.record.budget import Budget, Thresholds
+from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Release
@@ -45,6 +46,27 @@ def per_hour(rate: str) -> Limits:
 
 
 THREE = (held(1, "0.50", "serve"), held(2, "0.20"), held(3, "0.30"))
+
+
+@pytest.mark.parametrize(
+    ("word", "target", "kept"),
+    [
+        (Word.PAUSE, hold.of_workload("train"), True),
+        (Word.KILL, hold.DISKS, True),
+        (Word.HELD, hold.of_slot(Slot("train", 1)), True),
+        (Word.KILL, hold.EVERYTHING, False),
+        (Word.PAUSE, hold.of_workload("serve"), False),
+    ],
+    ids=str,
+)
+def test_a_spent_budget_leaves_the_disk_that_a_person_keeps(word: Word, target: Target, kept: bool) -> None:
+    paused = held(1, "0.20", bills=Bills.DISK, **PAUSED)
+    over = fleet(
+        paused,
+        spend=Spend(builders.usd(6), builders.usd(6)),
+        holds=(OperatorHold(word, target, builders.NOW, "a person"),),
+    )
+    assert names(over, Limits(per_day=builders.usd(5))) == ([] if kept else ["Release 1"])
 
 
 def test_a_lease_that_is_being_released_ends_no_other_for_the_rate() -> None:
