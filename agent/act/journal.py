@@ -144,6 +144,10 @@ class Journal:
         """The clock that dates intents."""
         return self._clock
 
+    def reaches(self, market: str) -> bool:
+        """Return whether this process is connected to a market; an order without a daemon may lack its key."""
+        return market in self._markets
+
     def can_pause(self, lease: Lease) -> bool:
         """Return whether the market of a lease pauses it, by its record at the last look or by what it is."""
         look = self.looks.get(lease.lease_id)

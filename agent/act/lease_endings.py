@@ -70,6 +70,8 @@ class LeaseEndings:
         Raises:
             LedgerError: as the journal.
         """
+        if not self._journal.reaches(order.lease.market):
+            return await self._keep_due(order)
         if isinstance(order, Pause) and not self._journal.can_pause(order.lease):
             return await self._end_unpausable(order, work)
         done: list[Intent] = []
@@ -87,6 +89,13 @@ class LeaseEndings:
             pause = Pause(self._journal.present(order.lease), Reason(order.reason.code, said, limit=order.reason.limit))
             done += await self.end(pause, work)
         return done
+
+    async def _keep_due(self, order: Pause | Release) -> list[Intent]:
+        """Record a release that nothing can be sent for here: the next daemon with that market sends it."""
+        log.warning("ending.unreached", lease=order.lease.lease_id, market=order.lease.market)
+        if isinstance(order, Release):
+            await self._journal.keep_due(order)
+        return []
 
     async def _end_unpausable(self, order: Pause, work: Workload | None) -> list[Intent]:
         """Release a lease that is to be paused where nothing can be: only that ends its cost.

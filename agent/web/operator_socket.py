@@ -213,7 +213,8 @@ class OperatorSocket:
     async def _billing(self, _: web.Request) -> web.Response:
         mine = self._orders
         leases = mine.ledger.recollection(mine.clock.now()).leases
-        return web.json_response(await still_billing.shown(await mine.ledger.reader(), leases, mine.doubts()))
+        reader = await mine.ledger.reader()
+        return web.json_response(await still_billing.shown(reader, leases, mine.doubts(), mine.seen))
 
     async def _running(self, _: web.Request) -> web.Response:
         return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))

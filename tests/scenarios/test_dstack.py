@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.cli.ordering import kill_progress
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record.cooldown import CooldownKind
@@ -109,6 +110,8 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         assert f"the end of run {run.name}" in told.reason
         assert f"pool/{run.machine.kind.backend}/{run.machine.kind.region}/" in told.reason  # type: ignore[union-attr]
         assert f"`gpubid release dstack-{run.uuid} --gone`" in told.reason
+        shown = await kill_progress._present(world.app)
+        assert kill_progress.Progress(keep_disks=False).show(shown), "a kill waits for nothing that no call ends"
         # A person ends it at the cloud, and says so.
         server(world).set_host_gone(run.host.machine_id)
         await world.cycle(minutes=5)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import confirmation, kill_by_label, kill_progress, named_markets, order_sending
+from agent.cli.ordering import confirmation, kill_by_label, kill_progress, named_markets, order_sending, own_program
 from agent.cli.shared import completion, daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
@@ -173,20 +173,15 @@ def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> An
 
 
 async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
-    from agent.app import App
     from agent.web import operator_socket
 
     answer = await order_sending.answer_of_daemon(LIFT, config)
     if answer is not None:
         return answer
     ledger_access.must_own(config)
-    async with session.outside_of_markets(config) as outside:
-        app = await App.open(config, tuned, outside)
-        try:
-            said, done = await app.say(LIFT, order_sending.who())
-            return {"said": said, **operator_socket.answer(done, app.doubts())}
-        finally:
-            await app.close()
+    async with own_program.opened(config, tuned) as mine:
+        said, done = await mine.app.say(LIFT, order_sending.who())
+        return {"said": said, **operator_socket.answer(done, mine.app.doubts())}
 
 
 def _killed(
@@ -314,19 +309,16 @@ async def _order(
     config: "Config", tuned: "Mapping[str, Tuned]", progress: kill_progress.Progress, *, wait: bool
 ) -> Answer:
     """Lock the ledger and carry out the kill, cycle by cycle."""
-    from agent.app import App
     from agent.web import operator_socket
 
-    async with session.outside_of_markets(config) as outside:
-        app = await App.open(config, tuned, outside)
-        try:
-            progress.is_given = True
-            _, done = await app.say(_kill(progress), order_sending.who())
-            # A cycle under a kill pays for nothing. It also stops instances that the ledger does not know.
-            shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
-            return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False, "is_recorded": True}
-        finally:
-            await app.close()
+    async with own_program.opened(config, tuned) as mine:
+        app, unlisted = mine.app, sorted(mine.unreached)
+        progress.is_given, progress.unlisted = True, frozenset(unlisted)
+        _, done = await app.say(_kill(progress), order_sending.who())
+        # A cycle under a kill pays for nothing. It also stops instances that the ledger does not know.
+        shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
+        answer = {**operator_socket.answer(done, app.doubts()), **shown}
+        return {**answer, "unlisted": unlisted, "is_daemons": False, "is_recorded": True}
 
 
 def _kill(progress: kill_progress.Progress) -> Order:

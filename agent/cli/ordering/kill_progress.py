@@ -32,6 +32,8 @@ class Progress:
         """With `keep_disks`, wait only for GPUs: disks may still bill. `only` are leases to wait for; None: all."""
         self.keep_disks = keep_disks
         self._only = only
+        self.unlisted: frozenset[str] = frozenset()
+        """Markets that nobody lists here. Their leases are shown, and not waited for."""
         self.is_given = False
         """Whether the order is recorded. From then on it is in force, even if nobody waits."""
         self._stream = sys.stderr if to_error else sys.stdout
@@ -52,7 +54,17 @@ class Progress:
             if self._said.get(lease) != said:
                 self.say(said)
         self._said = rows
-        return not rows
+        return all(self._is_for_a_person(row) or row["market"] in self.unlisted for row in self.left(shown))
+
+    def _is_for_a_person(self, row: Mapping[str, Any]) -> bool:
+        """Return whether no call ends a lease: its market calls it over without a proof. Tell that once."""
+        if not row.get("is_called_over"):
+            return False
+        self.warn_once(
+            f"no call ends {row['lease']}: {row['market']} calls it over, and nobody can prove that. Look at the "
+            f"console of its cloud, and end the machine there; then say `gpubid release {row['lease']} --gone`"
+        )
+        return True
 
     def say_done(self, done: Iterable[Mapping[str, Any]]) -> None:
         """Print the first attempts. The order is in force from now on."""
@@ -116,7 +128,7 @@ async def _present(app: "App") -> Shown:
     from agent.web.reading import still_billing
 
     leases = app.ledger.recollection(app.clock.now()).leases
-    return await still_billing.shown(await app.ledger.reader(), leases, app.doubts())
+    return await still_billing.shown(await app.ledger.reader(), leases, app.doubts(), app.seen)
 
 
 def interruptible(waiting: Coroutine[Any, Any, Shown], left_to: str, progress: Progress) -> Shown:

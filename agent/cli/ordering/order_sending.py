@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agent.cli.ordering import confirmation, kill_progress
+from agent.cli.ordering import confirmation, kill_progress, own_program
 from agent.cli.shared import daemon_socket, exits, last_good, ledger_access, order_text, session
 from agent.domain.work.order import Order
 
@@ -34,6 +34,8 @@ class Given:
 
     answers: list[dict[str, Any]] = field(default_factory=list)
     is_here: bool = False
+    unsent: list[str] = field(default_factory=list)
+    """The leases to be ended to which this process could send nothing, with their markets."""
 
 
 def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True, waits: bool = False) -> None:
@@ -119,19 +121,15 @@ async def answer_of_daemon(order: Order, place: "Config | DaemonPaths") -> dict[
 
 async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, Tuned]", given: Given) -> None:
     """Take the ledger and carry out the orders. They rent nothing, so they need no credentials of workloads."""
-    from agent.app import App
     from agent.web import operator_socket
 
     given.is_here = True
     ledger_access.must_own(config)
-    async with session.outside_of_markets(config) as outside:
-        app = await App.open(config, tuned, outside)
-        try:
-            for order in orders:
-                said, carried = await app.say(order, who())
-                given.answers.append({"said": said, **operator_socket.answer(carried, app.doubts())})
-        finally:
-            await app.close()
+    async with own_program.opened(config, tuned) as mine:
+        for order in orders:
+            said, carried = await mine.app.say(order, who())
+            given.answers.append({"said": said, **operator_socket.answer(carried, mine.app.doubts())})
+            given.unsent += mine.unsent(order)
 
 
 def _again(orders: Sequence[Order]) -> str:
@@ -155,27 +153,34 @@ def _print(
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
     if waits_at is not None:
-        _wait(waits_at, orders, said["done"], to_error=as_json)
-        late = []
+        late = _wait(waits_at, orders, said["done"], to_error=as_json)
     if as_json:
         session.print_json(said)
     else:
-        for line in (*doubts, *order_text.afterwards(orders, said["said"])):
+        unsent = (
+            f"{lease}: nothing was sent; a daemon with that market's key carries it out" for lease in given.unsent
+        )
+        for line in (*doubts, *order_text.afterwards(orders, said["said"]), *unsent):
             session.say(line)
         if late:
             session.say(f"recorded, but not all is confirmed; {again}")
-    return bool(late or doubts)
+    return bool(late or doubts or given.unsent)
 
 
 def _wait(
     place: "Config | DaemonPaths", orders: Sequence[Order], done: Sequence[dict[str, Any]], *, to_error: bool
-) -> None:
-    """Wait until the leases of these orders bill nothing. Ctrl-C ends the wait alone, with exit code 1."""
+) -> list[Any]:
+    """Wait until the leases of these orders bill nothing. Return the rows of those that no call ends.
+
+    Ctrl-C ends the wait alone, with exit code 1.
+    """
     # A lease whose release is under way is not ordered again, and may still bill.
     concerned = [asyncio.run(daemon_socket.leases_of(place, order)) for order in orders]
     only = frozenset(row["lease"] for row in done).union(*concerned)
     progress = kill_progress.Progress(keep_disks=False, to_error=to_error, only=only)
     progress.is_given = True
-    kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=True), TO_DAEMON, progress)
-    if only and not to_error:
+    shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=True), TO_DAEMON, progress)
+    left = progress.left(shown)
+    if only and not left and not to_error:
         session.say("these leases bill nothing any more")
+    return left

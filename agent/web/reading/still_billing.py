@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agent.cycle import Pass
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease
 from agent.ledger.reader import Reader
@@ -12,12 +13,18 @@ MOST_INTENTS = 500
 """The most recent attempts in which the last one of each lease is searched."""
 
 
-async def shown(reader: Reader, leases: Iterable[Lease], doubts: Iterable[Intent]) -> dict[str, Any]:
-    """Return the leases that bill as far as the market shows, and the paying intents that may bill, as JSON."""
+async def shown(reader: Reader, leases: Iterable[Lease], doubts: Iterable[Intent], seen: Pass | None) -> dict[str, Any]:
+    """Return the leases that bill as far as the market shows, and the paying intents that may bill, as JSON.
+
+    `seen` is the last pass, which knows the leases that their market calls over without a proof.
+    """
     billing = [lease for lease in leases if lease.bills is not Bills.NOTHING]
     tried = await reader.intents(MOST_INTENTS) if billing else ()
     return {
-        "billing": [_row(lease, tried) for lease in billing],
+        "billing": [
+            {**_row(lease, tried), "is_called_over": seen is not None and seen.fleet.is_called_over(lease)}
+            for lease in billing
+        ],
         "may_bill": [
             {"intent": doubt.intent_id, "kind": doubt.kind.value, "slot": str(doubt.slot), "market": doubt.market}
             for doubt in doubts
