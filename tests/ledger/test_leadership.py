@@ -1,7 +1,9 @@
 """The lead over a real PostgreSQL server: who has it, when it can be shown, and how it passes on. Time is handed in."""
 
+import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
 from tests.support import engines, postgres
-from tests.support.standby_names import lacking_replica
+from tests.support.programs import PATIENCE_SECONDS
+from tests.support.standby_names import administered, lacking_replica
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
 
-from agent.ledger.server import beat_watch, leader_row, leadership, server_health, session  # noqa: E402 - needs the driver
+from agent.ledger.server import beat_watch, campaign, leader_row, leadership, server_health, session  # noqa: E402 - needs the driver
 from agent.ledger.server.beat_watch import BeatWatch  # noqa: E402
 from agent.ledger.server.campaign import Campaign  # noqa: E402
 from agent.ledger.server.server_storage import ServerStorage  # noqa: E402
@@ -235,6 +238,60 @@ def test_a_leader_that_is_not_upgraded_yet_is_seen_to_lead(box: Box, path: Path)
     watching.close()
     assert leader is not None
     assert (leader.epoch, leader.process) == (box.lead._epoch, 0)
+
+
+def test_a_backup_that_reads_the_ledger_delays_no_takeover(
+    box: Box, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next leader waited for a table that it did not change, and ended after two minutes, again and again."""
+    monkeypatch.setattr(session, "LOCK_PATIENCE_SECONDS", PATIENCE_SECONDS)
+    address = box.storage.address
+    with administered(address) as raw:
+        raw.execute(f"CREATE ROLE auditor LOGIN PASSWORD '{postgres.PASSWORD}'")
+    hasty = replace(address, url=f"{address.url}?options=-clock_timeout%3D2s", reader="auditor")
+    with psycopg.connect(address.url) as backup:
+        backup.execute(f"SET search_path TO {address.schema}")
+        backup.execute("SELECT * FROM leader, meta, intents")
+        box.held.release()
+        other = Box(path.with_name("b"), hasty)
+    assert other.lead._epoch == box.lead._epoch + 1
+    other.held.release()
+
+
+def test_a_leader_completes_the_table_of_an_older_one(box: Box, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "LOCK_PATIENCE_SECONDS", PATIENCE_SECONDS)
+    address = box.storage.address
+    with psycopg.connect(address.url, autocommit=True) as raw:
+        raw.execute(f"ALTER TABLE {address.schema}.leader DROP COLUMN session, DROP COLUMN page, DROP COLUMN host")
+    box.held.release()
+    other = Box(path.with_name("b"), address)
+    leader = other.held.leader()
+    assert leader is not None
+    assert (leader.epoch, leader.host) == (box.lead._epoch + 1, socket.gethostname())
+    other.held.release()
+
+
+def test_a_look_that_gets_no_answer_ends(box: Box, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited as long as the table was locked, and the standby showed an old answer meanwhile."""
+    monkeypatch.setattr(campaign, "LOOK_SECONDS", 0.3)
+    watching, codes = standby(box, path, Boot()), []
+
+    def look() -> None:
+        try:
+            watching.look()
+        except LedgerError as error:
+            codes.append(error.code)
+
+    with psycopg.connect(box.storage.address.url) as operator:
+        operator.execute(f"LOCK TABLE {box.storage.address.schema}.leader IN ACCESS EXCLUSIVE MODE")
+        looking = threading.Thread(target=look)
+        looking.start()
+        looking.join(PATIENCE_SECONDS)
+        is_stuck = looking.is_alive()
+    looking.join()
+    assert (is_stuck, codes) == (False, [Code.UNWRITABLE])
+    assert watching.look() is not None, "the next look has a session of its own"
+    watching.close()
 
 
 def test_a_standby_refuses_the_small_files_of_another_fleet(box: Box, path: Path) -> None:

@@ -19,6 +19,9 @@ from agent.ledger.server import leader_row, server_errors, session
 from agent.ledger.server.beat_watch import BeatWatch
 from agent.ledger.server.server_storage import ServerStorage
 
+LOOK_SECONDS = 15.0
+"""The longest look, once it has a session. The end of a frozen leader's session takes up to five seconds of it."""
+
 
 class Campaign:
     """One standby's looks at the lead, from one session."""
@@ -47,18 +50,11 @@ class Campaign:
         self._woken.clear()
         try:
             raw = self._session()
-            if session.try_lock(raw, self.storage.address, session.LEADER):
-                self._raw, self.has_won = None, True
-                self.storage.win(raw)
-                return None
-            leader = leader_row.read(raw)
-            self._heed(raw, leader)
-            if leader is not None and not self._is_fleet_known:
-                self._know_fleet(raw)
+            with session.severed_after(raw, LOOK_SECONDS):
+                return self._looked(raw)
         except psycopg.Error as error:
             self.close()
             raise server_errors.in_our_words(error, self.storage.shown) from error
-        return leader
 
     def wake(self) -> None:
         """Let the next look begin at once."""
@@ -70,6 +66,17 @@ class Campaign:
         if raw is not None:
             with suppress(psycopg.Error):
                 raw.close()
+
+    def _looked(self, raw: "psycopg.Connection[Any]") -> Leader | None:
+        if session.try_lock(raw, self.storage.address, session.LEADER):
+            self._raw, self.has_won = None, True
+            self.storage.win(raw)
+            return None
+        leader = leader_row.read(raw)
+        self._heed(raw, leader)
+        if leader is not None and not self._is_fleet_known:
+            self._know_fleet(raw)
+        return leader
 
     def _heed(self, raw: "psycopg.Connection[Any]", leader: Leader | None) -> None:
         """Count how long the leader has been silent, and end its session if it is frozen."""

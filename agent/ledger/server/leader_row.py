@@ -21,11 +21,12 @@ TABLE = """
         since TIMESTAMPTZ NOT NULL DEFAULT now(), beat_at TIMESTAMPTZ NOT NULL DEFAULT now(),
         host TEXT NOT NULL DEFAULT '', page TEXT NOT NULL DEFAULT '', session BIGINT NOT NULL DEFAULT 0)
 """
-ADDED = """
-    ALTER TABLE leader ADD COLUMN IF NOT EXISTS host TEXT NOT NULL DEFAULT '',
-        ADD COLUMN IF NOT EXISTS page TEXT NOT NULL DEFAULT '',
-        ADD COLUMN IF NOT EXISTS session BIGINT NOT NULL DEFAULT 0
-"""
+_ADDED = {
+    "host": "TEXT NOT NULL DEFAULT ''",
+    "page": "TEXT NOT NULL DEFAULT ''",
+    "session": "BIGINT NOT NULL DEFAULT 0",
+}
+"""The columns that the first table `leader` lacked."""
 HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR KEY SHARE) AS held"
 """It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
 _BEGIN = """
@@ -40,6 +41,19 @@ _READ = """
 """
 """The column of the session is read as JSON, because the table of a leader that is not upgraded yet lacks it."""
 _BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s"
+
+
+def complete(raw: "psycopg.Connection[Any]") -> None:
+    """Add the columns that the table of an older gpubid lacks.
+
+    A whole table is not altered: that waits for every open transaction that has read it, such as that of a backup, and
+    whoever reads the table waits behind it.
+    """
+    query = "SELECT attname FROM pg_attribute WHERE attrelid = 'leader'::regclass AND NOT attisdropped"
+    present = {name for (name,) in raw.execute(query)}
+    missing = ", ".join(f"ADD COLUMN {name} {kind}" for name, kind in _ADDED.items() if name not in present)
+    if missing:
+        raw.execute(f"ALTER TABLE leader {missing}".encode())
 
 
 def begin(raw: "psycopg.Connection[Any]") -> Leader:

@@ -69,7 +69,7 @@ def prepare(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
             _create(raw, address)
     elif found != schema.REVISION:
         upgrade(raw)
-    raw.execute(leader_row.ADDED)
+    leader_row.complete(raw)
     if address.reader:
         _show(raw, address)
 
