@@ -43,8 +43,8 @@ LATE_SECONDS = 60.0
 """A look that has not ended after so long is stuck: its session has far shorter deadlines."""
 JUDGED_SECONDS = 60.0
 """How often the open leases are read: a failover is rare, and so is a change of slots."""
-_UNOPENED = frozenset({Code.NEWER_SCHEMA, Code.UNRELEASED_SCHEMA, Code.MOVED})
-"""Why this program could not open the ledger, whoever leads."""
+_COMPLETED = frozenset({Code.MISSING, Code.OLDER_SCHEMA})
+"""Tables that whoever takes the lead creates or upgrades."""
 _WAITED_FOR = frozenset({Code.UNREACHABLE, Code.UNWRITABLE})
 
 
@@ -153,8 +153,11 @@ class Standby:
         if leader is None or now - self._judged_at < JUDGED_SECONDS:
             return "" if leader is None else self._unfit
         self._judged_at = now
-        with contextlib.suppress(LedgerError, systemd.CredentialError):
+        try:
             self._unfit = await _unfit(self._config, self._campaign.storage, self._clock)
+        except (LedgerError, systemd.CredentialError) as error:
+            # The look before had its answer, so this is not a server that is away.
+            self._unfit = str(error)
         return self._unfit
 
     def _tell(self) -> None:
@@ -171,13 +174,14 @@ class Standby:
 async def _unfit(config: Config, place: Storage, clock: Clock) -> str:
     """Return why a daemon of this program with these files would not start on the ledger; empty if it would.
 
-    Older tables are no reason: whoever takes the lead upgrades them.
+    Raises:
+        LedgerError: the ledger cannot be opened.
     """
     try:
         reader = await open_reader(place)
     except LedgerError as error:
-        if error.code in _UNOPENED:
-            return error.sentence
+        if error.code in _COMPLETED:
+            return ""
         raise
     try:
         now = clock.now()

@@ -16,6 +16,7 @@ from tests.support import engines, ports, postgres
 from tests.support.boxes import Pair, pair, until_led, until_standing_by
 from tests.support.engines import database
 from tests.support.programs import until
+from tests.support.standby_names import administered
 from tests.support.terminal import typed
 
 __all__ = ["database"]
@@ -219,6 +220,37 @@ async def test_a_standby_that_is_older_than_the_tables_says_so_before_a_failover
             looked = await two.gpubid(1, "doctor", "--json")
             (line,) = (each for each in looked.json["lines"] if "has schema 9999" in each["sentence"])
             assert (line["verdict"], line["fix"]) == ("fail", "install the release that wrote it")
+
+
+async def test_a_standby_leads_whatever_its_reading_role_may_do(tmp_path: Path, database: str) -> None:
+    """It said nothing while it stood by, and when it led it ended at once: no daemon watched what billed."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        lease = await two.until_running(0)
+        file = two.places[1] / "agent.toml"
+        reader = 'reader = "reads_only"\nreader_credential = "reader_password"\nschema_name'
+        file.write_text(file.read_text().replace("schema_name", reader))
+        async with two.daemon(1, READER_PASSWORD="of-last-year") as second:
+            await until_standing_by(second)
+
+            async def told() -> bool:
+                return "could not take over" in (await two.gpubid(1, "fleet")).err
+
+            await until(told, "that nobody could grant it what it reads")
+            ran = await two.gpubid(1, "fleet")
+            assert "has no role reads_only, the reader: CREATE ROLE reads_only" in ran.err
+            with administered(ServerAddress(two.url, two.schema)) as raw:
+                raw.execute(f"CREATE ROLE reads_only LOGIN PASSWORD '{postgres.PASSWORD}'")
+            assert (await two.gpubid(1, "reload")).code == 0
+
+            async def fits() -> bool:
+                return "not take over" not in (shown := (await two.gpubid(1, "fleet")).err) and "give the" in shown
+
+            await until(fits, "that it could take over")
+            first.process.send_signal(signal.SIGKILL)
+            await first.ended()
+            await until_led(second)
+            assert (await two.until_running(1))["lease"] == lease["lease"]
 
 
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ class Campaign:
     def __init__(self, storage: ServerStorage, boottime: Callable[[], float] = clock.boottime) -> None:
         """Stand by for the ledger of `storage`, which takes over the session that wins."""
         self.storage = storage
+        storage.become_daemons()
         self.has_won = False
         self.frozen: Leader | None = None
         """The leader whose session this standby ended last; None if it ended none."""

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ class ServerStorage:
         self._password = password
         self.lead: Leadership | None = None
         self._boottime = boottime
+        self._is_daemons = False
         self._won: psycopg.Connection[Any] | None = None
         self._locked: psycopg.Connection[Any] | None = None
         self._epoch: int | None = None
@@ -88,8 +90,13 @@ class ServerStorage:
         """Return False: only the server knows."""
         return False
 
+    def become_daemons(self) -> None:
+        """Let every session have the role that writes: no second password decides whether a daemon can lead."""
+        self._is_daemons = True
+
     def lock(self) -> _Lock:
         """Take the lead, and the lock for a new session, which then writes."""
+        self.become_daemons()
         raw, self._won = self._won or self._elected(), None
         lead = Leadership(raw, self.address, self.connected, self._boottime)
         try:
@@ -124,11 +131,13 @@ class ServerStorage:
         return ServerLink(self.address, self._write, self._epoch)
 
     def check_readable(self) -> None:
-        """Refuse a server that cannot be read, and another release's tables."""
+        """Refuse a server that cannot be read, another release's tables, and for a daemon a reader that is no role."""
         raw = self._connected(reads=True)
         try:
             with raw:
                 revision = server_tables.revision(raw, self.address)
+                if self._is_daemons:
+                    server_tables.refuse_missing_reader(raw, self.address)
         except psycopg.Error as error:
             raise self._in_our_words(error) from error
         if revision is None:
@@ -212,7 +221,7 @@ class ServerStorage:
         return self._locked
 
     def _read(self) -> "psycopg.Connection[Any]":
-        return session.connect(self.address, self._word(reads=True), reads=True)
+        return self._session(reads=True)
 
     def _write(self) -> "psycopg.Connection[Any]":
         """Return the session that has the lock, or after its end a new one that gets it back in the same epoch."""
@@ -220,7 +229,7 @@ class ServerStorage:
         if raw is not None and not raw.closed:
             self._last_process = raw.info.backend_pid
             return raw
-        raw = session.connect(self.address, self._word(reads=False), reads=False)
+        raw = self._session(reads=False)
         try:
             with session.severed_after(raw, session.CONNECT_SECONDS):
                 leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
@@ -295,13 +304,16 @@ class ServerStorage:
 
     def _connected(self, *, reads: bool) -> "psycopg.Connection[Any]":
         try:
-            return session.connect(self.address, self._word(reads=reads), reads=reads)
+            return self._session(reads=reads)
         except psycopg.Error as error:
             why = server_errors.unreached(error, self.shown)
             raise LedgerError(Code.UNREACHABLE, why) from error
 
-    def _word(self, *, reads: bool) -> str:
-        address = self.address
+    def _session(self, *, reads: bool) -> "psycopg.Connection[Any]":
+        address = replace(self.address, reader="") if self._is_daemons else self.address
+        return session.connect(address, self._word(address, reads=reads), reads=reads)
+
+    def _word(self, address: ServerAddress, *, reads: bool) -> str:
         if reads and address.reader:
             return self._password(address.reader_credential, None) if address.reader_credential else ""
         if not address.credential and address.credential_file is None:

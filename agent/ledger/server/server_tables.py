@@ -70,8 +70,7 @@ def prepare(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
     elif found != schema.REVISION:
         upgrade(raw)
     leader_row.complete(raw)
-    if address.reader:
-        _show(raw, address)
+    _show(raw, address)
 
 
 def _create(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
@@ -139,17 +138,24 @@ def renumber(link: sa.Connection) -> None:
 
 
 def _show(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
-    """Let the reading role read, and nothing else.
-
-    Raises:
-        LedgerError: UNREADABLE, there is no such role.
-    """
-    if not _one(raw, "SELECT count(*) FROM pg_roles WHERE rolname = %s", address.reader):
-        fix = f"CREATE ROLE {address.reader} LOGIN PASSWORD '...' there, or take reader out of [ledger]"
-        raise LedgerError(Code.UNREADABLE, f"{address.shown} has no role {address.reader}, the reader: {fix}")
+    """Let the reading role read, and nothing else."""
+    refuse_missing_reader(raw, address)
+    if not address.reader:
+        return
     names = {"schema": sql.Identifier(address.schema), "reader": sql.Identifier(address.reader)}
     for grant in ("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}"):
         raw.execute(sql.SQL(f"GRANT {grant} TO {{reader}}").format(**names))
+
+
+def refuse_missing_reader(raw: "psycopg.Connection[Any]", address: ServerAddress) -> None:
+    """Refuse a reading role that the server does not have: nothing could be granted to it.
+
+    Raises:
+        LedgerError: UNREADABLE.
+    """
+    if address.reader and not _one(raw, "SELECT count(*) FROM pg_roles WHERE rolname = %s", address.reader):
+        fix = f"CREATE ROLE {address.reader} LOGIN PASSWORD '...' there, or take reader out of [ledger]"
+        raise LedgerError(Code.UNREADABLE, f"{address.shown} has no role {address.reader}, the reader: {fix}")
 
 
 def _one(raw: "psycopg.Connection[Any]", query: str, *values: object) -> Any:  # noqa: ANN401 - any value
