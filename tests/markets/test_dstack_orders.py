@@ -17,6 +17,7 @@ from agent.domain.work.workload import Runtype
 from agent.markets import market_errors
 from agent.markets.dstack import names, orders
 from agent.markets.port import Login, Terms
+from agent.simulator.dstack import interpolation
 from tests.markets.bench_dstack import dstack_bench
 from tests.markets.scene import LABEL, OFFER
 
@@ -113,6 +114,18 @@ def test_variables_ports_login_and_key_go_with_it() -> None:
     assert told["configuration"]["ports"] == [8000]
     assert told["configuration"]["registry_auth"] == {"username": "me", "password": "hidden"}
     assert told["ssh_key_pub"] == "ssh-ed25519 AAAA me"
+
+
+@pytest.mark.parametrize("text", ["u:a$$b@h", "${{ secrets.x }}", "${{", "$", "a$", "$a$$b$$$", "plain"])
+async def test_a_variable_and_a_login_with_dollars_arrive_as_they_were_written(text: str) -> None:
+    async with dstack_bench() as bench:
+        asked = terms(environment=(("DB_URL", text),), login=Login("ghcr.io", text, text))
+        run_id = await bench.market.rent(await bench.offer(), asked, LABEL)
+        assert (await bench.running(run_id)).state is InstanceState.RUNNING
+        run = bench.world.runs[run_id]
+        told = run.configuration["registry_auth"]
+        assert run.env == {"DB_URL": text}
+        assert {interpolation.interpolated(each) for each in told.values()} == {text}
 
 
 def test_a_script_without_a_command_stays_and_without_both_the_image_decides() -> None:

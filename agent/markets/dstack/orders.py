@@ -91,7 +91,7 @@ def create(offer: Offer, terms: Terms, label: str, fleet: str) -> dict[str, Any]
         "image": terms.image,
         "user": USER,
         "commands": commands(terms),
-        "env": dict(terms.environment),
+        "env": {name: _literal(text) for name, text in terms.environment},
         "registry_auth": _login(terms),
         "resources": _resources(offer.gpus, offer.vram_mb, terms.disk_gb, where.card),
         "backends": [where.backend],
@@ -157,4 +157,11 @@ def _resources(gpus: int, vram_mb: int, disk_gb: float, card: str = "") -> dict[
 
 
 def _login(terms: Terms) -> dict[str, str] | None:
-    return {"username": terms.login.user, "password": terms.login.password} if terms.login is not None else None
+    if terms.login is None:
+        return None
+    return {"username": _literal(terms.login.user), "password": _literal(terms.login.password)}
+
+
+def _literal(text: str) -> str:
+    """Return a text with its dollars doubled: the server makes one of two, and takes `${{ }}` for a secret."""
+    return text.replace("$", "$$")

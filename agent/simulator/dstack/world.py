@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.simulator.climate import Climate, Strike
-from agent.simulator.dstack import assumed_figures, machine_kinds
+from agent.simulator.dstack import assumed_figures, interpolation, machine_kinds
 from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.cloud_clients import CloudClients
 from agent.simulator.dstack.model import FINISHED, Kind, Machine, Refused, Run
@@ -132,7 +132,7 @@ class World:
             processed=self.now,
             image=str(order.get("image") or ""),
             image_gb=images.size_gb(str(order.get("image") or "ubuntu")),
-            env={str(key): str(value) for key, value in (order.get("env") or {}).items()},
+            env=interpolation.variables(order),
         )
         self.runs[run.uuid] = run
         self._after(run, assumed_figures.SUBMIT_SECONDS, self._provision)
@@ -211,12 +211,16 @@ class World:
 
     # --- the life of a run -------------------------------------------------------------------------------------------
     def _provision(self, run: Run) -> None:
-        if (idle := self._idle(run.configuration)) is not None:
+        if interpolation.is_refused(run.configuration):
+            self._end(run, "terminated_by_server", "Secrets interpolation error: a secret is missing")
+        elif (idle := self._idle(run.configuration)) is not None:
             self._reuse(run, idle)
-            return
-        if (kind := self._chosen(run.configuration)) is None:
+        elif (kind := self._chosen(run.configuration)) is None:
             self._end(run, "failed_to_start_due_to_no_capacity", "No offers matching the run requirements")
-            return
+        else:
+            self._make_machine(run, kind)
+
+    def _make_machine(self, run: Run, kind: Kind) -> None:
         number = len(self.machines)
         fleet = machine_kinds.fleet_of(run.configuration)
         machine = Machine(

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import subprocess
 import time
 import tomllib
 from collections.abc import AsyncIterator, Iterator
@@ -20,6 +21,7 @@ from agent.markets import market_errors
 from agent.markets.dstack import fleets, market, names, orders
 from agent.markets.http_exchange import HttpExchange, Reply, Request
 from agent.markets.port import Terms
+from agent.simulator.dstack import interpolation
 from tests.markets.bench import DISK_GB
 from tests.markets.bench_dstack import dstack_bench
 from tests.markets.scene import OFFER, asked
@@ -259,6 +261,49 @@ async def test_a_service_that_is_stopped_before_it_has_a_machine_is_over_and_del
     over = await until(ours, run_id, InstanceState.FAILED)
     assert (over.bills_gpu, over.page_answers, over.is_called_over) == (False, None, False)
     await gone(ours, run_id)
+
+
+WORDS = [
+    "plain",
+    "$",
+    "$$",
+    "a$",
+    "u:a$$b@h",
+    "$$$",
+    "$a$$b",
+    "a$$b$c$$d",
+    "${{",
+    "$${{ x }}",
+    "${{ secrets.x }}",
+    "$a ${{ b",
+]
+REWRITING = """
+import json, sys
+from dstack._internal.utils.interpolator import InterpolatorError, VariablesInterpolator
+def told(text):
+    try:
+        return VariablesInterpolator({"secrets": {}}).interpolate_or_error(text)
+    except InterpolatorError:
+        return None
+print(json.dumps([told(text) for text in json.loads(sys.argv[1])]))
+"""
+
+
+def rewritten(texts: list[str]) -> list[str | None]:
+    """Return what the real server makes of variables; None where it ends the run."""
+    command = [str(dstack_server.PROGRAM.parent / "python"), "-c", REWRITING, json.dumps(texts)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return list(json.loads(told.stdout))
+
+
+def test_a_variable_with_dollars_arrives_as_it_was_written_and_our_simulated_server_rewrites_as_the_real_one() -> None:
+    asked = dataclasses.replace(ORDER, environment=tuple((f"N{at}", text) for at, text in enumerate(WORDS)))
+    sent = orders.create(OFFERED, asked, LABEL.format(9), FLEET)["configuration"]["env"]
+    assert rewritten(list(sent.values())) == WORDS
+    ours = [
+        None if interpolation.is_refused({"env": {"A": word}}) else interpolation.interpolated(word) for word in WORDS
+    ]
+    assert rewritten(WORDS) == ours
 
 
 async def test_our_simulated_server_answers_as_the_real_ones_document_says(server: Server) -> None:

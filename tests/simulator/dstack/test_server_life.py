@@ -101,6 +101,14 @@ def test_an_order_that_nothing_fits_fails(changes: dict[str, Any]) -> None:
     assert server.charged_total() == 0
 
 
+@pytest.mark.parametrize("text", ["${{ secrets.x }}", "a$b${{", "$$${{ x }}"])
+def test_a_run_whose_variable_names_a_missing_secret_is_ended(text: str) -> None:
+    server = world()
+    run = submitted(server, env={"A": text})
+    server.advance_to(START + HOUR)
+    assert (run.status, run.reason, run.machine) == ("failed", "terminated_by_server", None)
+
+
 def test_an_active_name_is_refused_and_a_finished_one_is_taken_again() -> None:
     server = world()
     first = submitted(server)
