@@ -255,8 +255,10 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             yield Proposal(place, None, waiting[place])
             continue
         answer = slots.view_or_proposal(fleet, place, ground.in_force)
-        if isinstance(answer, Proposal) or place in leaving:
-            yield answer if isinstance(answer, Proposal) else leaving[place]
+        if place in leaving and (isinstance(answer, SlotView) or demand_window.outranks(answer)):
+            answer = leaving[place]
+        if isinstance(answer, Proposal):
+            yield answer
         else:
             views.append(_dated(_renewed(answer, work, fleet), fleet))
     if views:

@@ -12,6 +12,7 @@ Invariants:
 from collections.abc import Mapping
 
 from agent.decide.demand import wanted_slots
+from agent.decide.reconcile.probes import liveness
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
@@ -46,6 +47,11 @@ def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     going = sorted(leases.values(), key=lambda lease: _rank(fleet, work, lease))[: len(wanted.live) - wanted.slots]
     reason = Reason(CODE, wanted.sentence)
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
+
+
+def outranks(proposal: Proposal) -> bool:
+    """Return whether the ending of a slot that is not wanted replaces this proposal: a start, or half of a restart."""
+    return proposal.kind is IntentKind.RESUME or proposal.reason.code == liveness.RESTART
 
 
 def seen_by_strategy(fleet: Fleet, work: Workload) -> Workload:
