@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from agent.act import cooldowns_after_failures, record, second_daemon, shadow_ledgers
+from agent.act import cooldowns_after_failures, observed_facts, record, second_daemon, shadow_ledgers
 from agent.act.executor import Executor
 from agent.act.guarding import guard_orders
 from agent.act.guarding.guard_orders import GuardOrders
@@ -259,7 +259,7 @@ class Cycle:
         self._risks = risk.risks(before, rules.caps, self._risks)
         fleet = snapshot.enriched(before, rules.tuned)
         self._typical, self._unwanted_at = fleet.typical, fallback_markets.unwanted_at(before)
-        await record.keep_seen(self._ledger, before, fleet)
+        await observed_facts.keep(self._ledger, before, fleet)
         return fleet
 
     async def _record_plan(self, planned: plan.Plan) -> tuple[Decision, ...]:

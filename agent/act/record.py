@@ -10,7 +10,6 @@ from agent.act import cooldowns_after_failures, decision_log, disowned_leases
 from agent.act.guarding import guard_facts
 from agent.decide import plan
 from agent.decide.accounting import kept_work, meter, task_costs
-from agent.decide.deadline import availability, reference_speed
 from agent.decide.facts import (
     Alert,
     Fact,
@@ -27,7 +26,6 @@ from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.losses import outbid_evidence
 from agent.decide.reconcile.tasks import finished_work
-from agent.decide.service import warm_record
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
@@ -125,27 +123,6 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
         tx.observe_offers(offers)
     decision_log.write(news)
     return tuple(news)
-
-
-async def keep_seen(ledger: Ledger, before: Fleet, after: Fleet) -> None:
-    """Record what changed: the interruptible capacity and reference DLPerf of a search, and the warm time of services.
-
-    Raises:
-        LedgerError: nothing was written.
-    """
-    observations = availability.news(before.capacity, after.capacity)
-    warm = warm_record.news(before.warm, after.warm)
-    dlperf = reference_speed.news(ledger.recollection().dlperf, after)
-    if observations or warm or dlperf:
-        async with ledger.transaction() as tx:
-            for time in warm:
-                tx.keep_warm(time)
-            for slice_, figure in dlperf.items():
-                tx.keep_dlperf(slice_, figure)
-            for known in observations:
-                tx.keep_capacity(known)
-            gone = availability.surplus(ledger.recollection().capacity, observations)
-            tx.forget_learned((each.market, each.pool) for each in gone)
 
 
 def _sample(offer: Offer) -> PriceSample:

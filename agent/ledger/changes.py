@@ -1,5 +1,7 @@
 """The changes of a transaction. A read in the transaction sees them first; they enter the memory after the commit."""
 
+import datetime as dt
+
 import msgspec
 from msgspec import field
 
@@ -58,6 +60,7 @@ class Changes(msgspec.Struct):
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
     warm: dict[str, WarmTime] = field(default_factory=dict)
     dlperf: dict[tuple[GpuModel, int], float] = field(default_factory=dict)
+    first_seen: dict[str, dt.datetime | None] = field(default_factory=dict)
 
     def lease(self, lease_id: str) -> Lease | None:
         """Return an open lease."""
@@ -143,6 +146,7 @@ class Changes(msgspec.Struct):
         memory.put_signs(self.signs)
         memory.warm = {**memory.warm, **self.warm} if self.warm else memory.warm
         memory.dlperf = {**memory.dlperf, **self.dlperf} if self.dlperf else memory.dlperf
+        memory.put_first_seen(self.first_seen)
         memory.forget_made()
 
     def _remember_tasks(self) -> None:

@@ -22,6 +22,7 @@ from agent.ledger.single_facts import (
     ACCOUNT,
     ALERTED,
     COUNTED_AGAIN,
+    FIRST_SEEN,
     HAND_DEMAND,
     LOST_RUNS,
     REFERENCE_DLPERF,
@@ -89,6 +90,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.volumes = volumes(single)
     memory.warm = {name: warm_time.decoded(text) for name, text in _under(warm_time.KEY, single).items()}
     memory.dlperf = dict(_slice_dlperf(*each) for each in _under(REFERENCE_DLPERF, single).items())
+    memory.first_seen = {name: dt.datetime.fromisoformat(at) for name, at in _under(FIRST_SEEN, single).items()}
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")

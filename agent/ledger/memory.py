@@ -115,6 +115,8 @@ class Recollection:
     """How long services had enough warm slots, by workload."""
     dlperf: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
     """The last DLPerf of slices on which deadlines count their hours, by model and number of GPUs."""
+    first_seen: Mapping[str, dt.datetime] = field(default_factory=dict)
+    """When a configuration first had a workload that it still has, by name."""
 
     @property
     def expiring(self) -> tuple[ExpiringRecord, ...]:
@@ -165,6 +167,7 @@ class Memory:
     volumes: Mapping[str, MeteredVolume] = field(default_factory=dict)
     warm: Mapping[str, WarmTime] = field(default_factory=dict)
     dlperf: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    first_seen: Mapping[str, dt.datetime] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -279,6 +282,11 @@ class Memory:
         merged = {**self.signs, **changed}
         self.signs = {key: sign for key, sign in merged.items() if sign is not None}
 
+    def put_first_seen(self, changed: Mapping[str, dt.datetime | None]) -> None:
+        """Remember when workloads came, and forget those that are None."""
+        merged = {**self.first_seen, **changed}
+        self.first_seen = {name: at for name, at in merged.items() if at is not None}
+
     def put_price(self, key: Key, pair: Pair) -> None:
         """Remember the last price of a slice."""
         if len(self.prices) >= _PRICE_KEYS and key not in self.prices:
@@ -343,6 +351,7 @@ class Memory:
             signs=tuple(self.signs[key] for key in sorted(self.signs)),
             warm=self.warm,
             dlperf=self.dlperf,
+            first_seen=self.first_seen,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

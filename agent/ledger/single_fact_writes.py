@@ -101,6 +101,15 @@ class SingleFactWrites:
         model, gpus = slice_
         self._write(_META_STORED, {"key": f"{single_facts.REFERENCE_DLPERF}{gpus}/{model}", "value": repr(dlperf)})
 
+    def keep_first_sight(self, workload: str, at: dt.datetime | None) -> None:
+        """Store when a configuration first had a workload, or forget it with None."""
+        self._news.first_seen[workload] = at
+        key = single_facts.FIRST_SEEN + workload
+        if at is None:
+            self._write(_META_FORGOTTEN, {"this_key": key})
+        else:
+            self._write(_META_STORED, {"key": key, "value": at.isoformat()})
+
     def count_again(self, market: str) -> None:
         """Mark the loss of an earlier ledger as settled on one market, whose spend has been counted again."""
         self._news.counted_again.add(market)

@@ -18,6 +18,8 @@ HAND_DEMAND = "hand_demand:"
 REFERENCE_DLPERF = "reference_dlperf/"
 """The prefix of a key that ends with a number of GPUs, a slash and their model: the last DLPerf of such a slice that
 was seen, if a deadline counts its hours on it."""
+FIRST_SEEN = "first_seen/"
+"""The prefix of a key that ends with a workload's name: when a configuration first had it."""
 SHORT_STARTS, ALERTED = "short_starts", "!"
 NOTIFIED = "notified"
 """The key of the last event whose notifications were sent. A daemon that takes over continues after it."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.config.run_times import run_calendar
+from agent.decide import first_sights
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
 from agent.decide.service import warm_record
@@ -95,7 +96,7 @@ def fleet(
         progress=known.progress,
         speeds=known.speeds,
         starts=known.starts,
-        known_since=instant.known_since,
+        known_since=first_sights.of(workloads, known.first_seen, instant.known_since),
         typical={**known.dlperf, **instant.typical},
         guard_reports=instant.guard_reports,
         orders_written=instant.orders_written,
