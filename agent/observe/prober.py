@@ -25,14 +25,13 @@ from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work import deadline
 from agent.domain.work.ready_sign import ReadySign, Sighting
 from agent.markets import market_errors, port
-from agent.observe.progress_signs import ProgressSigns
+from agent.observe.progress_signs import LOG_LINES, ProgressSigns
 
 PATIENCE_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
 """A service that needs longer for one answer is not ready."""
 LOG_EVERY_SECONDS = 60.0
 """Each request for a log makes the market write a file."""
-LOG_LINES = 200
 MOST_AT_ONCE = 16
 MOST_TAILS = 64
 """Logs that are kept to separate lines before a resume from lines after it."""

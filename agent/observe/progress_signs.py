@@ -4,6 +4,7 @@ Invariants:
 1. Lines of the guard are no progress of the work. Of its beat only the progress and the checkpoint count.
 2. A reading without any line proves nothing: a market may have lost the log, or not written it yet.
 3. The first reading of an instance finds nothing new, since nothing is known of the time before.
+4. A full tail that repeats itself proves nothing: further equal lines would leave it as it is.
 """
 
 import re
@@ -14,6 +15,8 @@ from datetime import datetime
 from agent.decide.reconcile.probes import probing
 from agent.domain.work.stall import ProgressSeen
 
+LOG_LINES = 200
+"""The most lines that one reading of a log shows."""
 MOST_KNOWN = 1_024
 """Instances that are remembered. One that is forgotten is read for the first time again."""
 GUARD = "gpubid-guard"
@@ -56,6 +59,8 @@ class ProgressSigns:
         own, figures, known = _own(lines), _figures(lines), self._of(instance_id, now)
         news = probing.news(known.lines, own)
         is_new = bool(news) or figures not in {"", known.figures}
+        if not is_new and len(lines) >= LOG_LINES and _repeats(own):
+            return
         self._keep(
             instance_id,
             replace(
@@ -89,6 +94,12 @@ class ProgressSigns:
 def _own(lines: Iterable[str]) -> tuple[int, ...]:
     """Return the lines of the work itself, as hashes: a log may have long lines."""
     return tuple(hash(line) for line in lines if line.strip() and not line.startswith(GUARD))
+
+
+def _repeats(lines: Sequence[int]) -> bool:
+    """Return whether the lines are one group of lines, again and again, at least twice."""
+    groups = range(1, len(lines) // 2 + 1)
+    return any(lines[size:] == lines[:-size] for size in groups)
 
 
 def _figures(lines: Sequence[str]) -> str:

@@ -2,8 +2,10 @@
 
 import datetime as dt
 
+import pytest
+
 from agent.domain.work.stall import ProgressSeen
-from agent.observe.progress_signs import MOST_KNOWN, ProgressSigns
+from agent.observe.progress_signs import LOG_LINES, MOST_KNOWN, ProgressSigns
 from tests.support.builders import NOW
 
 MINUTE = dt.timedelta(minutes=1)
@@ -44,6 +46,31 @@ def test_a_log_without_a_line_is_unknown() -> None:
     assert read([]) is None
     assert read(["a"], [], [""]) == ProgressSeen(NOW, NOW)
     assert news_at(["a"], [], ["a"]) is None
+
+
+def tail(*lines: str, of: int) -> list[str]:
+    """Return the tail that a market shows of a log with so many lines, which repeats these."""
+    return [lines[number % len(lines)] for number in range(max(of - LOG_LINES, 0), of)]
+
+
+@pytest.mark.parametrize("lines", [("batch done",), ("step", "loss 0.0")], ids=["one line", "two lines"])
+def test_a_full_log_that_repeats_itself_is_unknown(lines: tuple[str, ...]) -> None:
+    growing = [tail(*lines, of=10 * number) for number in range(15, 30)]
+    assert read(*growing) == ProgressSeen(NOW, NOW + 5 * MINUTE, NOW + 5 * MINUTE), "until it had 200 lines"
+    assert news_at(*growing, [*growing[-1][1:], "epoch 2"]) == NOW + 15 * MINUTE
+
+
+def test_a_log_that_repeats_itself_and_is_not_full_or_differs_before_shows_that_nothing_came() -> None:
+    assert read(["batch done"] * 9, ["batch done"] * 9) == ProgressSeen(NOW, NOW + MINUTE)
+    hung = [*(f"step {number}" for number in range(150)), *["retrying"] * 50]
+    assert len(hung) == LOG_LINES
+    assert read(hung, hung) == ProgressSeen(NOW, NOW + MINUTE)
+
+
+def test_the_guards_step_is_progress_beside_a_log_that_repeats_itself() -> None:
+    lines = ["batch done"] * (LOG_LINES - 1)
+    assert news_at([*lines, beat(1)], [*lines, beat(2, "6")]) == NOW + MINUTE
+    assert read([*lines, beat(1)], [*lines, beat(2)]) == ProgressSeen(NOW, NOW)
 
 
 def test_the_guards_own_lines_are_no_progress() -> None:
