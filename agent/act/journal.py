@@ -29,6 +29,7 @@ from agent.decide.accounting import meter
 from agent.decide.moves import break_before_make, cooldowns_after_writes, due_endings
 from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import billing_turns, outcomes
+from agent.domain import open_starts
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
@@ -315,11 +316,27 @@ class Journal:
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
-                _record_cooldowns(tx, decision, now)
+                self._record_cooldowns(tx, decision, now)
             happened = intents.event_of(outcome.kind, intent, decision, outcome.lease.host_id, now)
             tx.append_event(replace(happened, lease_id=outcome.lease.lease_id))  # the intent of a rent names none
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
+
+    def _record_cooldowns(self, tx: Transaction, decision: Decision, now: datetime) -> None:
+        """Begin and end the cooldowns that follow from a confirmed write; remember a start and its end by a pause."""
+        for place in cooldowns_after_writes.ended_tallies(decision):
+            tx.lift_expiring(place)
+        if isinstance(decision, Resume):
+            tx.add_expiring(cooldowns_after_writes.after_start(decision.lease.lease_id, now))
+        if isinstance(decision, Pause):
+            known = self._ledger.recollection(now)
+            for start in cooldowns_after_writes.taken_back(decision, known.intents, known.tallies, now):
+                tx.add_expiring(start)
+
+    def may_start(self, lease: Lease) -> bool:
+        """Return whether a start of a lease is under way or in doubt."""
+        known = self._ledger.recollection(self._clock.now())
+        return bool(open_starts.of(lease, known.intents, known.tallies))
 
     def _ends(self, decision: Decision, now: datetime) -> Sequence[meter.Turn]:
         """Return how the billing of a lease that ends now changed since it was metered last."""
@@ -375,11 +392,3 @@ class Journal:
                     reason=f"{intent.kind.value}: {said}",
                 )
             )
-
-
-def _record_cooldowns(tx: Transaction, decision: Decision, now: datetime) -> None:
-    """Begin and end the cooldowns that follow from a confirmed write, and remember a confirmed start."""
-    for place in cooldowns_after_writes.ended_tallies(decision):
-        tx.lift_expiring(place)
-    if isinstance(decision, Resume):
-        tx.add_expiring(cooldowns_after_writes.after_start(decision, now))

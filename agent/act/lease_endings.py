@@ -122,17 +122,22 @@ class LeaseEndings:
         failures = self._failures.setdefault(_key(order), _Failures(ours=now))
         failures.count += 1
         failures.is_refused = intent.state is IntentState.REJECTED
-        waits = AGAIN_GPU if _may_bill_gpu(lease) else AGAIN_DISK
+        waits = AGAIN_GPU if self._may_bill_gpu(lease) else AGAIN_DISK
         failures.ours = now + waits[min(failures.count, len(waits)) - 1]
         failures.market = now + _seconds(self._journal.reopens_at(intent), self._clock.now())
 
     def _must_pause(self, order: Release) -> bool:
         failures = self._failures.get(_key(order))
-        if failures is None or not _may_bill_gpu(self._journal.present(order.lease)):
+        if failures is None or not self._may_bill_gpu(self._journal.present(order.lease)):
             return False
         if not self._journal.can_pause(order.lease):
             return False
         return failures.count >= FAILURES_TO_PAUSE or failures.is_refused
+
+    def _may_bill_gpu(self, lease: Lease) -> bool:
+        """Return whether an instance may bill its GPU now or once a start takes place that is queued or in doubt."""
+        is_down = lease.paused_by_us and lease.bills is not Bills.GPU_AND_DISK and not self._journal.may_start(lease)
+        return lease.bills is not Bills.NOTHING and not is_down
 
 
 def _key(order: Pause | Release) -> _Key:
@@ -141,9 +146,3 @@ def _key(order: Pause | Release) -> _Key:
 
 def _seconds(until: datetime | None, now: datetime) -> float:
     return 0.0 if until is None else max(0.0, (until - now).total_seconds())
-
-
-def _may_bill_gpu(lease: Lease) -> bool:
-    """Return whether an instance may bill its GPU now or once a queued start takes place."""
-    is_down = lease.paused_by_us and lease.bills is not Bills.GPU_AND_DISK
-    return lease.bills is not Bills.NOTHING and not is_down

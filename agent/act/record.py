@@ -303,6 +303,8 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
     is_confirmed = fact.state is IntentState.CONFIRMED
     for place in cooldowns_after_writes.tallies_ended_by_proof(intent, fleet.leases) if is_confirmed else ():
         tx.lift_expiring(place)
+    for started in cooldowns_after_writes.started_by_proof(intent, fleet) if is_confirmed else ():
+        tx.add_expiring(started)
     kind = EventKind.INTENT_CONFIRMED if fact.state is IntentState.CONFIRMED else EventKind.INTENT_VOID
     log.info(kind, intent=intent.intent_id, outcome=fact.outcome)
     tx.append_event(

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import msgspec
 
+from agent.domain import open_starts
 from agent.domain.front_report import FrontReport
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
@@ -309,6 +310,10 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     def paying_intent(self, slot: Slot) -> Intent | None:
         """Return the open intent of a slot that may raise spend, or None; it blocks the slot."""
         return self._paying.get(slot)
+
+    def is_stopped(self, lease: Lease) -> bool:
+        """Return whether a lease bills at most its disk and nothing may start it, no open start of ours either."""
+        return open_starts.is_stopped(lease, self.intents, self.tallies)
 
     @cached_property
     def _by_name(self) -> Mapping[str, Workload]:

@@ -387,10 +387,10 @@ def test_an_overdue_start_says_how_long_it_has_loaded() -> None:
     [
         ({}, True),
         ({"paused_by_us": True}, False),
-        ({"tenure": Tenure.ON_DEMAND}, False),
+        ({"tenure": Tenure.ON_DEMAND}, True),
         ({"state": LeaseState.RUNNING}, False),
     ],
     ids=str,
 )
-def test_only_a_lost_interruptible_lease_starts_by_itself(changes: dict[str, Any], may: bool) -> None:
+def test_only_a_stopped_lease_that_we_did_not_pause_starts_by_itself(changes: dict[str, Any], may: bool) -> None:
     assert builders.lease(**{"state": LeaseState.PAUSED, **changes}).may_start is may

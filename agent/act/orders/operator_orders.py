@@ -152,7 +152,7 @@ def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...],
     mine = tuple(lease for lease in leases if lease.state is not LeaseState.RELEASING)
     if word is Word.PAUSE:
         reason = operator_holds.ordered(word)
-        decisions = tuple(Pause(lease, reason) for lease in mine if not lease.is_down)
+        decisions = tuple(Pause(lease, reason) for lease in mine if not order_grounds.is_stopped(lease, grounds))
     elif word in {Word.DONE, Word.KILL}:
         decisions = _releases(mine, word)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""

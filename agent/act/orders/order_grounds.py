@@ -5,6 +5,7 @@ from datetime import datetime
 
 from agent.act.orders import operator_targets
 from agent.act.orders.order_error import OrderError
+from agent.domain import open_starts
 from agent.domain.record import hold
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import Target, TargetKind
@@ -14,7 +15,7 @@ from agent.domain.record.tally import OF_A_SLOT, OF_THE_WORKLOAD, Counted
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
-MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD, *OF_A_SLOT})
+MARKS = frozenset({Counted.RAN, Counted.STARTED, Counted.TAKEN_BACK, *OF_THE_WORKLOAD, *OF_A_SLOT})
 """Scopes of marks that are only counted and hold nothing by themselves."""
 
 
@@ -26,6 +27,11 @@ class Grounds:
     markets: tuple[str, ...]
     known: Recollection
     now: datetime
+
+
+def is_stopped(lease: Lease, grounds: Grounds) -> bool:
+    """Return whether a lease bills at most its disk and nothing may start it, no open start of ours either."""
+    return open_starts.is_stopped(lease, grounds.known.intents, grounds.known.tallies)
 
 
 def holds_back(kept: ExpiringRecord) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent.act.orders import operator_orders
+from agent.act.orders import operator_orders, order_grounds
 from agent.act.orders.operator_orders import Meaning
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
@@ -88,15 +88,15 @@ def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]
         return "end the kill: the daemon may rent again what the configuration asks for", going
     action = "pause" if order.keep_disks else "release"
     rows = [
-        (lease, _under_kill(lease, _after_pause(lease, grounds) if order.keep_disks else action))
+        (lease, _under_kill(lease, _after_pause(lease, grounds) if order.keep_disks else action, grounds))
         for lease in leases
         if lease.bills is not Bills.NOTHING
     ]
     return f"{action} every lease, and rent nothing until `gpubid kill --lift`", rows
 
 
-def _under_kill(lease: Lease, action: str) -> str:
-    is_down = action == "pause" and lease.is_down
+def _under_kill(lease: Lease, action: str, grounds: Grounds) -> str:
+    is_down = action == "pause" and order_grounds.is_stopped(lease, grounds)
     return _action(lease, GOES_ON if is_down else action)
 
 

@@ -116,10 +116,10 @@ def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -
 def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pause | Release]:
     reason = Reason("over_budget", spent.sentence, limit=spent.limit)
     ordered, holds = _least_first(fleet, scope), hold.in_force(fleet.holds, fleet.now)
-    yield from (Pause(lease, reason) for lease in ordered if _may_bill_gpu(lease))
+    yield from (Pause(lease, reason) for lease in ordered if _may_bill_gpu(lease) or _has_open_start(fleet, lease))
     for lease in ordered:
         work = fleet.workload(lease.slot.workload)
-        is_left = _is_kept_by_us(lease) and not hold.keeps_disk(lease, holds)
+        is_left = _is_kept_by_us(fleet, lease) and not hold.keeps_disk(lease, holds)
         if is_left and work is not None and may_leave(lease, work):
             sentence = f"{spent.sentence}; its disk goes on billing and has no only copy"
             yield Release(lease, Reason("over_budget", sentence, limit=spent.limit))
@@ -182,8 +182,8 @@ def _most_allowed(fleet: Fleet, lease: Lease) -> UsdPerHour:
     return most if work.value_per_hour is None else min(most, work.value_per_hour)
 
 
-def _is_kept_by_us(lease: Lease) -> bool:
-    return lease.paused_by_us and lease.is_down and not lease.is_held
+def _is_kept_by_us(fleet: Fleet, lease: Lease) -> bool:
+    return lease.paused_by_us and fleet.is_stopped(lease) and not lease.is_held
 
 
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
@@ -198,6 +198,10 @@ def _priority(fleet: Fleet, lease: Lease) -> float:
     """Return the priority of a lease; without a workload, or while held for a person, it is the lowest."""
     work = fleet.workload(lease.slot.workload)
     return float("-inf") if work is None or lease.is_held else float(work.priority)
+
+
+def _has_open_start(fleet: Fleet, lease: Lease) -> bool:
+    return lease.is_down and not fleet.is_stopped(lease)
 
 
 def _may_bill_gpu(lease: Lease) -> bool:

@@ -1,6 +1,6 @@
 """Cooldowns and tallies after a write: of a refused offer, an abandoned host, a slot that just rented, a start."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
@@ -8,7 +8,9 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.decide.reconcile.probes import liveness, stalls
+from agent.domain import open_starts
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.expiring_record import ExpiringRecord
@@ -94,6 +96,16 @@ def tallies_ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tup
     return (place_of(Counted.UNTAKEN, of_intent.lease_id, order),)
 
 
+def started_by_proof(intent: Intent, fleet: Fleet) -> tuple[Tally, ...]:
+    """Return the tally of a start in doubt that a listing shows done, unless it shows the lease at work."""
+    view = fleet.markets.get(intent.market)
+    of_intent = next((lease for lease in fleet.leases if lease.lease_id == intent.lease_id), None)
+    row = view.instance(of_intent.instance_id) if view is not None and of_intent is not None else None
+    if intent.kind is not IntentKind.RESUME or row is None or row.state is InstanceState.RUNNING:
+        return ()
+    return (after_start(intent.lease_id, fleet.now),)
+
+
 def _is_of(tally: Tally, lease_id: str, order: str) -> bool:
     return (tally.counted, tally.of, tally.where) == (Counted.UNTAKEN, lease_id, order)
 
@@ -149,9 +161,16 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
     return tuple(found)
 
 
-def after_start(decision: Resume, now: datetime) -> Tally:
+def taken_back(decision: Pause, intents: Iterable[Intent], known: Collection[Tally], now: datetime) -> Iterator[Tally]:
+    """Yield a tally for each start in doubt that a confirmed pause takes back, so that no other pause is needed."""
+    until = now + cooldowns.STARTED_KEPT
+    for start in open_starts.of(decision.lease, intents, known):
+        yield Tally(Counted.TAKEN_BACK, start.intent_id, now, until, "paused after the start was sent")
+
+
+def after_start(lease_id: str, now: datetime) -> Tally:
     """Return the tally of a confirmed start, which may be queued or may have failed."""
-    lease_id, until = decision.lease.lease_id, now + cooldowns.STARTED_KEPT
+    until = now + cooldowns.STARTED_KEPT
     return Tally(Counted.STARTED, lease_id, now, until, "a start without effect yet")
 
 

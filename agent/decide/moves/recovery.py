@@ -292,7 +292,7 @@ def move_to(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
     """Return the move of a slot to `best`; if the lost lease could start again, first the pause that cancels that."""
     lease = slot.lease
     is_down = slot.down is not None and not slot.down.is_announced
-    may_start = lease is not None and is_down and lease.tenure is Tenure.INTERRUPTIBLE
+    may_start = lease is not None and is_down and (lease.tenure is Tenure.INTERRUPTIBLE or lease.may_start)
     if lease is None or not may_start or lease.paused_by_us or lease.interrupted_by is Cause.HOST_OFFLINE:
         return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
     sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"

@@ -130,7 +130,7 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             continue
         paused = find(holds, (Word.PAUSE,) if lease.is_held else (Word.PAUSE, Word.HELD), of_lease(lease))
         # A lease that is missing from the listing is paused when it is listed again.
-        if paused is not None and not lease.is_down and lease.state is not LeaseState.MISSING:
+        if paused is not None and not fleet.is_stopped(lease) and lease.state is not LeaseState.MISSING:
             yield Pause(lease, paused)
 
 
@@ -145,7 +145,7 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             continue
         if (Word.KILL, DISKS) not in holds:
             yield Release(lease, reason)
-        elif not lease.is_down:
+        elif not fleet.is_stopped(lease):
             yield Pause(lease, reason)
 
 

@@ -7,13 +7,18 @@ Invariants:
 3. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
 """
 
-from agent.decide.facts import Alert, Fact, IntentSettled
+import dataclasses
+
+from msgspec.structs import replace
+
+from agent.decide.facts import Alert, Fact, IntentSettled, LeaseChanged
 from agent.decide.reconcile import absence, orphans, ownership
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Lease, LeaseState
 
 GRACE_SECONDS = 600.0
 GRACE_LISTINGS = 3
@@ -40,6 +45,30 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
         # again at once.
         doubts[intent.intent_id] = began
     return tuple(facts), doubts
+
+
+def started(fleet: Fleet, lease: Lease, row: Instance) -> Lease:
+    """Return a lease as after its start in doubt, if its row shows that done: it is no longer stopped by us.
+
+    It may show no more than the market's intent to run it, once GPUs are free.
+    """
+    is_shown = any(
+        intent.lease_id == lease.lease_id
+        and intent.kind is IntentKind.RESUME
+        and intent.state is IntentState.IN_DOUBT
+        and _shows(intent, row)
+        for intent in fleet.intents
+    )
+    return replace(lease, paused_by_us=False) if is_shown and lease.paused_by_us else lease
+
+
+def with_start(lease: Lease, started: Lease, changes: list[LeaseChanged]) -> list[LeaseChanged]:
+    """Return the changes of `started`, if it differs, as changes of the lease before its start was shown done."""
+    if started is lease:
+        return changes
+    first, *others = changes or [LeaseChanged(started, started, None)]
+    kind = first.kind or (EventKind.LEASE_QUEUED if first.after.state is LeaseState.PAUSED else None)
+    return [dataclasses.replace(first, before=lease, kind=kind), *others]
 
 
 def why_open(fleet: Fleet, intent: Intent) -> str:

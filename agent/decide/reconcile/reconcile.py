@@ -181,10 +181,12 @@ def _listed(
 ) -> tuple[list[LeaseChanged], Suspicion | None]:
     """Return the changes of a lease by its row, oldest first, and a suspicion that waits for the next look."""
     shown = billing_turns.as_shown(view, row)
-    over = unseen_ends.changes(fleet, shown, waiting_verdict.unmarked(lease), row, _lost, _updated)
-    held_now = over[-1].after if over else waiting_verdict.unmarked(lease)
-    fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
-    found = (*over, *([fact] if fact is not None else []))
+    judged = waiting_verdict.unmarked(lease)
+    started = doubt.started(fleet, judged, row)
+    over = unseen_ends.changes(fleet, shown, started, row, _lost, _updated)
+    fact, suspicion = _present(fleet, shown, listed_at, memory, over[-1].after if over else started, row)
+    found = [*over, *([fact] if fact is not None else [])]
+    found = doubt.with_start(judged, started, found)
     return [waiting_verdict.kept(each, lease) for each in found], suspicion
 
 

@@ -64,7 +64,7 @@ def endings(fleet: Fleet) -> Iterator[Pause | Release]:
             continue
         if work.outside is Outside.RELEASE and may_leave(lease, work):
             yield Release(lease, Reason(CODE, f"its window is over; {waits(shut)}"))
-        elif not lease.is_down:
+        elif not fleet.is_stopped(lease):
             yield Pause(lease, Reason(CODE, f"its window is over; {waits(shut)}"))
 
 

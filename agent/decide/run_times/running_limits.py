@@ -93,7 +93,7 @@ def endings(fleet: Fleet) -> Iterator[Pause | Release]:
             continue
         if over.limit.gives_up_disks and may_leave(lease, work):
             yield Release(lease, _reason(work, over))
-        elif not lease.is_down:
+        elif not fleet.is_stopped(lease):
             yield Pause(lease, _reason(work, over))
 
 

@@ -327,16 +327,17 @@ class Lease(msgspec.Struct, frozen=True):
     def is_down(self) -> bool:
         """Whether it bills at most its disk and will not start by itself.
 
+        One that we did not pause may start: the market may have queued its start, or may give it back.
         What we paused on a silent host stays so: once it answers and shows the lease at work, we have not paused it.
         """
         if self.state is LeaseState.OFFLINE:
             return self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
-        return self.state is LeaseState.PAUSED and (self.paused_by_us or self.tenure is not Tenure.INTERRUPTIBLE)
+        return self.state is LeaseState.PAUSED and self.paused_by_us
 
     @property
     def may_start(self) -> bool:
-        """Whether it is paused and may start by itself: an interruptible lease that we did not stop."""
-        return self.state is LeaseState.PAUSED and self.tenure is Tenure.INTERRUPTIBLE and not self.paused_by_us
+        """Whether it is paused and may start by itself: we did not stop it, or our start of it is queued."""
+        return self.state is LeaseState.PAUSED and not self.paused_by_us
 
     @property
     def is_in_run(self) -> bool:

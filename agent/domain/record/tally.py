@@ -18,6 +18,8 @@ class Counted(StrEnum):
     """
     STARTED = "started"
     """A confirmed start of a lease that does not run yet."""
+    TAKEN_BACK = "taken_back"
+    """A start, by its intent, whose answer was lost and that a confirmed pause of ours took back."""
     FAST_EXIT = "fast_exit"
     """A host on which a workload ended at once."""
     FAILED_START = "failed_start"

@@ -12,6 +12,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record import budget, hold
 from agent.domain.record.budget import Budget, Thresholds
 from agent.domain.record.hold import OperatorHold, Target, Word
+from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Release
@@ -97,6 +98,16 @@ def test_what_no_workload_asks_for_or_waits_for_a_person_goes_before_all_others(
     assert names(seen, per_hour("1.00")) == ["Pause 5", "Pause 4"]
 
 
+@pytest.mark.parametrize("tenure", list(Tenure))
+def test_a_spent_budget_takes_back_starts_that_are_queued_or_in_doubt(tenure: Tenure) -> None:
+    queued = held(4, "0.40", tenure=tenure, state=LeaseState.PAUSED)
+    doubted = held(5, "0.40", tenure=tenure, **PAUSED)
+    start = builders.intent(kind=IntentKind.RESUME, lease_id=doubted.lease_id)
+    caps = Limits(total=builders.usd("1"))
+    seen = fleet(queued, doubted, spend=Spend(total=builders.usd("1")), intents=(start,))
+    assert names(seen, caps) == ["Pause 4", "Pause 5"]
+
+
 def test_what_is_down_already_is_no_saving_and_what_may_start_counts() -> None:
     down, queued = held(4, "0.90", **PAUSED), held(5, "0.40", state=LeaseState.PAUSED)
     seen = fleet(held(1, "0.50", "serve"), down, queued)
@@ -141,7 +152,8 @@ def test_a_spent_budget_pauses_all_and_releases_only_disks_that_hold_nothing() -
     stopped = held(6, "0.10", state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND)
     unknown = held(7, "0.10", "unknown", **PAUSED)
     found = spent(THREE[0], THREE[1], held(4, "0.10", **PAUSED), waits, stopped, unknown)
-    assert [(type(order), order.lease.instance_id) for order in found] == [(Pause, "2"), (Pause, "1"), (Release, "4")]
+    named = [(type(order), order.lease.instance_id) for order in found]
+    assert named == [(Pause, "2"), (Pause, "6"), (Pause, "1"), (Release, "4")], "nobody knows that 6 stays stopped"
     assert {(order.reason.code, order.reason.limit) for order in found} == {("over_budget", "per_day")}
     over = "today's committed spend $1.0000 has reached the cap of $1.0000"
     assert found[0].reason.sentence == over

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import needs, plan, slots
 from agent.decide.limits.limits import Limits
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.operators import operator_holds
 from agent.decide.strategy import Proposal
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.hold import OFF_THE_MARKET, Word
+from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from agent.domain.work.workload import WorkloadKind
@@ -92,7 +95,7 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
         *((HELD, f"kill:{key}", [Release]) for key in EVERY_KEY),
         (LOST, "pause:workload:train", [Pause]),
         (PAUSED, "pause:workload:train", []),
-        (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:vast/h1", []),
+        (builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND), "pause:host:vast/h1", [Pause]),
         (HELD, "done:slot:train/0", [Release]),
         (PAUSED, "done:workload:train", [Release]),
         (HELD, "lock:workload:train", []),
@@ -104,6 +107,22 @@ def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooli
 def test_what_words_still_have_to_end(held: Lease, cooling: str, expected: list[type]) -> None:
     made = list(operator_holds.orders(builders.fleet(leases=(held,)), holds(cooling)))
     assert [type(order) for order in made] == expected
+
+
+@pytest.mark.parametrize("kind", [IntentKind.RESUME, IntentKind.REBID])
+@pytest.mark.parametrize("state", [IntentState.SENT, IntentState.IN_DOUBT])
+@pytest.mark.parametrize("words", [("pause:workload:train",), ("fleet:all", "fleet:disks")])
+def test_a_paused_lease_with_an_open_start_is_paused_once_more(
+    kind: IntentKind, state: IntentState, words: tuple[str, ...]
+) -> None:
+    start = builders.intent(kind=kind, state=state, lease_id=PAUSED.lease_id)
+    fleet = builders.fleet(leases=(PAUSED,), intents=(start,))
+    (order,) = operator_holds.orders(fleet, holds(*words))
+    assert isinstance(order, Pause)
+    marks = tuple(cooldowns_after_writes.taken_back(order, fleet.intents, (), fleet.now))
+    assert list(operator_holds.orders(msgspec.structs.replace(fleet, tallies=marks), holds(*words))) == []
+    other = msgspec.structs.replace(PAUSED, lease_id="vast-2", instance_id="2")
+    assert list(operator_holds.orders(builders.fleet(leases=(other,), intents=(start,)), holds(*words))) == []
 
 
 @pytest.mark.parametrize(
