@@ -9,6 +9,7 @@ from agent.config.settings import Config
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
 from agent.domain.fleet import Spend
+from agent.domain.money import Usd
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
@@ -28,12 +29,15 @@ class Holdings:
     spend_of: tuple[tuple[Scope, Spend], ...]
     ran_micros: tuple[tuple[str, int], ...] = ()
     """How long ended leases ran since they first were ready, by workload."""
+    credits: tuple[tuple[str, Usd], ...] = ()
+    """The last credit of each market's account that reports one."""
 
 
 def holdings(known: Recollection, now: datetime) -> Holdings:
     """Return the ledger's holdings."""
     spend_of, ran_micros = tuple(known.spend_of.items()), tuple(known.ran_micros.items())
-    return Holdings(now, known.leases, known.intents, known.total, spend_of, ran_micros)
+    amounts = tuple((market, last.amount) for market, last in known.credits.items() if last.amount is not None)
+    return Holdings(now, known.leases, known.intents, known.total, spend_of, ran_micros, amounts)
 
 
 def findings(
@@ -60,4 +64,4 @@ def _after(config: Config, held: Holdings) -> reload.After:
     """Return a configuration, as far as it concerns leases, with the ledger's running time of ended leases."""
     markets, works = frozenset(market.name for market in config.markets), config.workloads
     windows = {work.name: run_calendar.now(work.windows, held.now) for work in works if work.windows}
-    return reload.After(works, markets, config.limits, dict(held.ran_micros), windows)
+    return reload.After(works, markets, config.limits, dict(held.ran_micros), windows, dict(held.credits))

@@ -17,6 +17,7 @@ from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
 from agent.decide.operators import guard_changes, run_time_changes
 from agent.domain.fleet import Spend
+from agent.domain.money import Usd
 from agent.domain.record.budget import SUMS, Scope, Thresholds
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
@@ -39,6 +40,8 @@ class After:
     """How long ended leases ran, by workload, as the ledger has it."""
     windows: Mapping[str, WindowNow] = field(default_factory=dict)
     """Where the present instant is in the windows of each workload that has some, by name."""
+    credits: Mapping[str, Usd] = field(default_factory=dict)
+    """The last credit of each market's account, as the ledger has it; missing where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +190,24 @@ def _over_caps(
     if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
         sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
         yield Finding("limits.max_instances", "under_burn", sentence)
+    yield from _over_credit(after, kept, old)
     for lease in kept:
         most = new.per_instance_hour
         rate = lease.gpu_rate + lease.disk_rate
         if most is not None and most != old.per_instance_hour and rate > most and not lease.is_down:
             sentence = f"{most} is under the cost of {lease.lease_id}, {rate}; `gpubid release {lease.slot}` first"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
+
+
+def _over_credit(after: After, kept: list[Lease], old: limits.Limits) -> Iterator[Finding]:
+    """Yield the markets whose running leases a raised floor of the credit would stop."""
+    for market in sorted({lease.market for lease in kept if not lease.is_down}):
+        floor, credit = after.caps.credit_floor(market), after.credits.get(market)
+        if floor is None or credit is None or credit > floor or floor == old.credit_floor(market):
+            continue
+        place = f"markets.{market}" if market in after.caps.min_credit_of else "limits"
+        sentence = f"{floor} is not under the credit of {market}, {credit}: it would stop running leases; top it up"
+        yield Finding(f"{place}.min_credit", "under_burn", sentence)
 
 
 def _over_budget(
