@@ -2,12 +2,14 @@
 
 import pytest
 
+from agent.act.orders.ending_by_label import EndingByLabel
 from agent.domain.market.instance import InstanceState
 from agent.markets import market_errors
 from agent.markets.dstack import horizon
 from agent.markets.dstack import market as dstack
 from agent.simulator.vast.http import call_gate
 from tests.markets.bench_dstack import BOUNDS, ServerBench, dstack_bench
+from tests.markets.scene import LABEL
 
 
 def history(bench: ServerBench, count: int) -> None:
@@ -24,12 +26,31 @@ async def test_most_listings_leave_out_old_runs_that_are_deleted_and_one_in_a_wh
         history(bench, 250)
         await bench.simulated.advance(60)
         run_id = await bench.rent(await bench.offer())
-        for pages, looks in ((3, 1), (1, 5), (1, horizon.WHOLE_EVERY - 5), (3, 1), (1, 1)):
+        for pages, looks in ((4, 1), (1, 5), (1, horizon.WHOLE_EVERY - 5), (4, 1), (1, 1)):
             before = await bench.calls("POST", "/runs/list")
             for _ in range(looks):
                 assert [row.instance_id for row in await bench.market.instances()] == [run_id]
             assert await bench.calls("POST", "/runs/list") - before == pages * looks
             await bench.simulated.advance(60)
+
+
+async def test_a_page_that_lacks_a_run_which_the_server_cannot_read_is_not_the_last_one() -> None:
+    async with dstack_bench() as bench:
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        history(bench, 250)
+        list(bench.world.runs.values())[-5].is_unreadable = True
+        url = bench.simulated.simulator.url("dstack")
+        fresh = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=dstack.Terrain())
+        assert [row.instance_id for row in await fresh.instances()] == [run_id]
+        ending = EndingByLabel({"dstack": fresh}, LABEL.split(":")[1], keep_disks=False)
+        for _ in range(12):
+            await ending.round()
+            if ending.is_done:
+                break
+            await bench.simulated.advance(30.0)
+        assert (ending.is_done, (await bench.simulated.truth())["billing_now"]) == (True, [])
+        await fresh.close()
 
 
 async def test_a_run_of_ours_is_listed_however_many_newer_ones_there_are_until_it_is_gone() -> None:
@@ -49,7 +70,7 @@ async def test_a_run_of_ours_is_listed_however_many_newer_ones_there_are_until_i
             (shown,) = await bench.market.instances()
         assert not shown.bills_gpu
         await bench.market.release(run_id)
-        for pages in (3, 1):
+        for pages in (4, 1):
             before = await bench.calls("POST", "/runs/list")
             assert await bench.market.instances() == []
             assert await bench.calls("POST", "/runs/list") - before == pages

@@ -83,6 +83,7 @@ class Run(ContainerState):
     finished: float | None = None
     signalled: float | None = None  # when its work got the signal to stop
     is_deleted: bool = False
+    is_unreadable: bool = False  # the server cannot read its record, and leaves it out of its pages
     image: str = ""
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
 

@@ -119,7 +119,8 @@ def list_runs(surface: Surface, call: Call) -> Reply:
             return calls.ok([])
         raise Refused(400, "Project not found", _UNKNOWN)
     most = min(int(body.get("limit") or _MOST_RUNS), _MOST_RUNS)
-    return calls.ok(_page(surface.runs(call), body.get("prev_run_id"), most))
+    page = _page(surface.runs(call), body.get("prev_run_id"), most)
+    return calls.ok([row for row in page if not surface.world.runs[row["id"]].is_unreadable])
 
 
 def get_run(surface: Surface, call: Call) -> Reply:
