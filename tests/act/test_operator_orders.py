@@ -14,7 +14,7 @@ from agent.decide.operators import guard_runs, operator_holds
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
-from agent.domain.record.hold import Word
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress
@@ -317,12 +317,16 @@ async def test_nothing_is_retried_while_a_lease_still_does_it_or_where_no_guard_
     assert await refused(desk, Order("retry", "train"), leases=()) == "no_run"
     await begun(desk)
     works = (builders.guarded(slots=2),)
-    assert await refused(desk, Order("retry", "train"), workloads=works) == "slot_filled"
+    with pytest.raises(OrderError, match="first `gpubid drain train/0`, then `gpubid release train/0`") as filled:
+        await read(desk, Order("retry", "train"), workloads=works)
+    assert filled.value.code == "slot_filled"
     leaving = replace(RUNS, lease_id="vast-9", instance_id="9", state=LeaseState.RELEASING)
     async with desk.ledger.transaction() as tx:
         tx.update_lease(replace(RUNS, state=LeaseState.ENDED, ended_at=NOW))
-    meant = await read(desk, Order("retry", "train/0"), leases=(leaving,), workloads=works)
+    drained = OperatorHold(Word.DRAIN, hold.of_slot(RUNS.slot), NOW, "ops", None)
+    meant = await read(desk, Order("retry", "train/0"), drained, leases=(leaving,), workloads=works)
     assert [run.run for run in meant.runs] == [2]
+    assert meant.lifts == (drained,), "the drain that the refusal named ends with it"
 
 
 async def test_a_lease_that_is_adopted_into_another_slot_has_no_run_there(desk: Desk) -> None:

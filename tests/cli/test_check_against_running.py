@@ -20,7 +20,7 @@ async def test_it_tells_what_would_be_refused_and_what_would_be_left_as_it_is(tm
         assert gone.code == 1
         (found,) = gone.json["against_running"]
         assert (found["code"], found["is_refused"]) == ("workload_gone", True)
-        assert "`gpubid release train` first" in found["sentence"]
+        assert "first `gpubid drain train`, then `gpubid release train`; or name it" in found["sentence"]
 
         new.write_text(LIVE.replace("max_fleet_per_hour = 3.00", "max_fleet_per_hour = 0.001").format(url=market.url))
         burnt = await gpubid(tmp_path, "check", "--against-running", "--config", new)

@@ -1,6 +1,7 @@
 """SIGHUP to a real process: good files are taken whole, broken ones change nothing, nothing is released by either."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,7 +113,8 @@ async def test_broken_files_keep_what_runs_and_are_told(tmp_path: Path) -> None:
 
 async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_it_legal(tmp_path: Path) -> None:
     async with programs.running(tmp_path, config=LIVE.replace("slots = 1", "slots = 2")) as (market, daemon):
-        await until(lambda: _count(market, 2), "two rents")
+        # An instance is at the market a moment before its answer is recorded.
+        await until(lambda: _has_leases(tmp_path, 2), "two leases")
         writes = await market.writes()
         fewer = LIVE.format(url=market.url)
         (tmp_path / "agent.toml").write_text(fewer)
@@ -120,7 +122,7 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         (told,) = daemon.logs("config.refused")
         line = next(at for at, text in enumerate(fewer.splitlines(), 1) if text == "slots = 1")
         assert f"agent.toml:{line}: workloads.train.slots: " in told["problem"]
-        assert "`gpubid release train/1` first" in told["problem"]
+        assert "first `gpubid drain train/1`, then `gpubid release train/1`" in told["problem"]
         (tmp_path / "agent.toml").write_text(fewer.replace("workloads.train", "workloads.other"))
         await daemon.reload()
         assert len(await daemon.until_logged("config.refused", times=3)) == 3
@@ -130,19 +132,22 @@ async def test_what_would_orphan_a_lease_is_refused_with_the_command_that_makes_
         assert (await programs.gpubid(tmp_path, "fleet", "--json")).json["leases"][0]["slot"].startswith("train/")
 
         (tmp_path / "agent.toml").write_text(LIVE.replace("slots = 1", "slots = 2").format(url=market.url))
-        for verb in (("drain", "train/1"), ("release", "train/1")):
+        named = re.findall("`gpubid (drain|release) ([^`]+)`", told["problem"])
+        assert named == [("drain", "train/1"), ("release", "train/1")]
+        for verb in named:
             assert (await programs.gpubid(tmp_path, *verb)).code == 0
         await until(lambda: _count(market, 1), "the release")
         (tmp_path / "agent.toml").write_text(fewer)
         await daemon.reload()
         assert len(daemon.logs("config.reloaded")) == 1
+        assert sum("/asks/" in path for _, path in await market.writes()) == 2, "the released slot was not filled again"
 
         none = fewer.replace("slots = 1", "slots = 0")
         (tmp_path / "agent.toml").write_text(none)
         refusals = len(daemon.logs("config.refused"))
         await daemon.reload()
         refused = await daemon.until_logged("config.refused", times=refusals + 1)
-        assert "`gpubid release train/0` first" in refused[-1]["problem"]
+        assert "first `gpubid drain train/0`, then `gpubid release train/0`" in refused[-1]["problem"]
         (tmp_path / "agent.toml").write_text(fewer)
         for verb in (("drain", "train"), ("release", "train/0"), ("resume", "train")):
             if verb[0] == "resume":
@@ -174,6 +179,11 @@ async def test_a_reload_looks_up_the_keys_that_it_names_anew_and_refuses_the_fil
         ran = await programs.gpubid(tmp_path, "reload")
         assert (ran.code, len(daemon.logs("config.reloaded"))) == (0, 1), "a key that the daemon can read"
         assert await market.billing() == billing
+
+
+async def _has_leases(place: Path, count: int) -> bool:
+    shown = await programs.gpubid(place, "fleet", "--json")
+    return shown.code == 0 and len(shown.json["leases"]) == count
 
 
 async def _count(market: programs.Market, count: int) -> bool:

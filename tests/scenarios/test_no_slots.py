@@ -24,7 +24,7 @@ async def test_a_reload_to_no_slots_is_refused_while_a_lease_is_held(tmp_path: P
         parked = dataclasses.replace(world.config, workloads=(work(slots=0),))
         (refused,) = world.app.findings(parked)
         assert refused.is_refusal
-        assert "`gpubid release train/0` first" in refused.sentence
+        assert "first `gpubid drain train/0`, then `gpubid release train/0`" in refused.sentence
 
 
 def take(world: Rehearsed, *, slots: int) -> None:

@@ -16,7 +16,7 @@ from agent.act.orders import begun_runs, gone_leases, hand_demands, lifted_holds
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
 from agent.decide.facts import ProgressReported
-from agent.decide.operators import guard_runs, operator_holds
+from agent.decide.operators import ending_words, guard_runs, operator_holds
 from agent.decide.reconcile import waiting_verdict
 from agent.domain.record import hold
 from agent.domain.record.event import Event
@@ -281,7 +281,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     target, leases = order_grounds.named(order.target, grounds)
     open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
     if open_still:
-        raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
+        raise OrderError("slot_filled", f"{open_still[0]} has a lease: {ending_words.released(open_still[0])}")
     lifted_holds.refuse_part_of_whole(order, target, grounds)
     meant = guard_runs.last(grounds.known.guard_runs).values()
     runs = [run for run in meant if hold.of_slot(run.slot).is_within(target)]

@@ -15,7 +15,7 @@ import msgspec
 
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
-from agent.decide.operators import guard_changes, run_time_changes
+from agent.decide.operators import ending_words, guard_changes, run_time_changes
 from agent.domain.fleet import Spend
 from agent.domain.money import Usd
 from agent.domain.record.budget import SUMS, Scope, Thresholds
@@ -101,7 +101,9 @@ def _without_market(after: After, leases: Iterable[Lease], intents: Iterable[Int
     """Yield what may bill on a market that the files lack. Without the market nobody lists or releases it."""
     for lease in (lease for lease in leases if lease.is_open and lease.market not in after.markets):
         bill = f"{lease.lease_id} of {lease.slot} ({lease.billing_rate}) is there"
-        ends = f"write it again and give `gpubid release {lease.lease_id}`"
+        # A lock of the market, and no drain of the slot: the slot may be rented for on another market.
+        given = f"`gpubid lock market:{lease.market}`, then `gpubid release {lease.lease_id}`"
+        ends = f"write it again, and give {given}"
         if lease.state is LeaseState.RELEASING:
             bill, ends = f"{bill} until its release is proven", "write it again"
         shown = "remove it once `gpubid fleet` shows that lease no more"
@@ -128,14 +130,14 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
             yield Finding(
                 f"workloads.{name}",
                 "workload_gone",
-                f"is gone, but {bill} goes on; `gpubid release {name}` first, or name it in the workload that takes it "
+                f"is gone, but {bill} goes on; {ending_words.released(name)}; or name it in the workload that takes it "
                 f'over: was = "{name}"',
             )
         elif index >= work.slots:
             yield Finding(
                 f"workloads.{work.name}.slots",
                 "fewer_slots",
-                f"has no slot {index} any more, but {bill} goes on; `gpubid release {lease.slot}` first",
+                f"has no slot {index} any more, but {bill} goes on; {ending_words.released(str(lease.slot))}",
             )
 
 
@@ -167,7 +169,7 @@ def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) ->
         change = guard_changes.of(lease, before.get(name), work)
         if change is not None:
             sentence = f"{change.sentence}, but the guard of {lease.lease_id} keeps the settings of its rent"
-            fix = f"`gpubid release {lease.slot}` first"
+            fix = ending_words.released(str(lease.slot), is_kept=True)
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, f"{sentence}; {fix}")
 
 
@@ -188,14 +190,16 @@ def _over_caps(
         mine = [lease for lease in kept if scope.covers(lease)]
         yield from _over_budget(after, mine, standing.of(scope), old.hard(scope), scope)
     if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
-        sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
+        fix = ending_words.released(_cheapest(after, kept))
+        sentence = f"{new.instances} is under the {standing.instances} that are held now; {fix}"
         yield Finding("limits.max_instances", "under_burn", sentence)
     yield from _over_credit(after, kept, old)
     for lease in kept:
         most = new.per_instance_hour
         rate = lease.gpu_rate + lease.disk_rate
         if most is not None and most != old.per_instance_hour and rate > most and not lease.is_down:
-            sentence = f"{most} is under the cost of {lease.lease_id}, {rate}; `gpubid release {lease.slot}` first"
+            fix = ending_words.released(str(lease.slot), is_kept=True)
+            sentence = f"{most} is under the cost of {lease.lease_id}, {rate}; {fix}"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
 
 
@@ -214,7 +218,7 @@ def _over_budget(
     after: After, kept: list[Lease], standing: limits.CommittedSpend, old: Thresholds, scope: Scope
 ) -> Iterator[Finding]:
     new = after.caps.hard(scope)
-    ways = f"`gpubid pause {_cheapest(after, kept)}` or `gpubid release` makes room first"
+    ways = ending_words.stopped(_cheapest(after, [lease for lease in kept if not lease.is_down] or kept))
     if new.per_hour is not None and new.per_hour != old.per_hour and standing.rate > new.per_hour:
         key = f"{scope.place}.max_{'per_hour' if scope.name else 'fleet_per_hour'}"
         sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"

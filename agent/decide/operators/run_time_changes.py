@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 
 from agent.decide.accounting import running_time
+from agent.decide.operators import ending_words
 from agent.decide.run_times import run_windows
 from agent.domain import span_text
 from agent.domain.record.lease import Lease
@@ -47,7 +48,7 @@ def of(
 def _of_windows(work: Workload, running: list[Lease], window: WindowNow | None) -> Iterator[RunTimeChange]:
     if window is not None and not window.is_open:
         told = f"are closed now: the workload {run_windows.waits(window)}, which would end {_counted(running)}"
-        fix = f"`gpubid pause {work.name}` or `gpubid release {work.name}` first"
+        fix = ending_words.stopped(work.name, is_kept=True)
         yield RunTimeChange("windows", "would_end", f"{told}; {fix}")
 
 
@@ -65,9 +66,7 @@ def _of_limit(
         spent, most = span_text.minutes(ran), span_text.minutes(limit.most)
         ended = running if limit.of is LimitOf.WORKLOAD else over
         told = f"{most} is no more than the {spent} that {name} has run: it would end {_counted(ended)}"
-        yield RunTimeChange(
-            "max_running", "would_end", f"{told}; `gpubid pause {name}` or `gpubid release {name}` first"
-        )
+        yield RunTimeChange("max_running", "would_end", f"{told}; {ending_words.stopped(name, is_kept=True)}")
 
 
 def _counted(running: Sized) -> str:

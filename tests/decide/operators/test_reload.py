@@ -76,7 +76,7 @@ def test_no_slots_are_refused_while_a_slot_is_held_as_fewer_are() -> None:
     (found,) = reload.findings(after(workload(slots=0)), (HELD,), reload.present((HELD,), (), Spend(), NOW), None)
     assert found.is_refusal
     assert found.sentence.startswith("has no slot 0 any more, but ")
-    assert "`gpubid release train/0` first" in found.sentence
+    assert found.sentence.endswith("first `gpubid drain train/0`, then `gpubid release train/0`")
     assert codes(after(workload(slots=0)), lease(state=LeaseState.RELEASING)) == []
 
 
@@ -253,7 +253,8 @@ def with_guard(was: str | None = None, place: dict[str, Any] | None = None, **ch
 def guard_codes(work: Workload, held: Any, before: tuple[Workload, ...] = (GUARDED,)) -> list[str]:
     """Return the codes of the findings that refuse a change of the guarded batch."""
     found = reload.findings(after(work), (held,), reload.present((held,), (), Spend(), NOW), None, before)
-    assert all("`gpubid release train/0` first" in each.sentence for each in found if each.is_refusal)
+    fix = "then `gpubid release train/0`, and `gpubid resume train/0` after the reload"
+    assert all(fix in each.sentence for each in found if each.is_refusal)
     return [each.code for each in found if each.is_refusal]
 
 
@@ -336,7 +337,7 @@ def test_a_limit_that_ended_running_leases_at_once_is_refused() -> None:
     files = dataclasses.replace(after(work), ran_micros={"train": 9 * 3_600_000_000})
     assert codes(files, ran) == ["would_end"]
     (found,) = reload.findings(files, (ran,), reload.present((ran,), (), Spend(), NOW), None)
-    told = "12 h is no more than the 12 h that train has run: it would end 1 running lease; `gpubid pause train` or"
+    told = "12 h is no more than the 12 h that train has run: it would end 1 running lease; first `gpubid pause train`"
     assert (found.key, found.sentence.startswith(told)) == ("workloads.train.max_running", True)
     assert codes(dataclasses.replace(files, ran_micros={"train": 8 * 3_600_000_000}), ran) == []
     assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == [], "what is paused goes on with nothing"
@@ -353,7 +354,9 @@ def test_windows_that_are_closed_now_are_refused_while_leases_run() -> None:
     (found,) = reload.findings(files, (ran,), standing, None, (made(),))
     told = "are closed now: the workload waits for its window until Mon 20:00 Europe/Berlin, which would end 1 running "
     assert (found.key, found.code, found.sentence.startswith(told)) == ("workloads.train.windows", "would_end", True)
-    assert found.sentence.endswith("lease; `gpubid pause train` or `gpubid release train` first")
+    assert (
+        "lease; first `gpubid pause train`, or `gpubid drain train` and then `gpubid release train`; " in found.sentence
+    )
     is_open = dataclasses.replace(files, windows={"train": WindowNow(is_open=True, until=NOW)})
     assert codes(is_open, ran) == []
     assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == []
