@@ -31,6 +31,11 @@ SPARE_STEP, SPARE_STEPS = 0.3, 3
 SPARE_HOURS, SPARE_HOURS_AWAY = 4.0, 2.0
 """The loss is assumed to come after this many hours at most; for a tier without capacity now, after the second
 figure."""
+ASK_STEP = 1.02
+"""The factor between two on-demand prices with separate tables: live, the cheapest ask moves by a cent all day."""
+OVERHEAD_STEP, OVERHEAD_PARTS = 1 / 20, 16
+"""The overhead of later starts is rounded up to this many hours, or to this part of the power of two below it: live, it
+grows with the work since the last checkpoint, or with all work. The overheads of the lab are such multiples."""
 LEAST_LOSSES = 1e-3
 LEAST_RATE = 0.1
 """A move's egress is spread over ten hours at most."""
@@ -232,7 +237,11 @@ def _table_key(
     egress: Array,
     known: regimes.Regimes,
 ) -> multi_pool_dp.TableKey:
-    """Return the key of a job's state, rounded so that many states share one."""
+    """Return the key of a job's state, rounded so that many states share one.
+
+    Prices are rounded to the nearest step, and the overhead of later starts is rounded up. What a start now takes, and
+    what the deadline forces, are calculated from the exact figures.
+    """
     moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
     shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
     stage = max(shortest, at.gap, at.span / stages, at.room / levels)
@@ -240,8 +249,8 @@ def _table_key(
         regimes=known,
         tiers=tuple(_tier(tier, pools, known, price_step) for tier in tiers),
         egress=tuple(tuple(row) for row in moves),
-        ask=ask,
-        overhead=at.overhead,
+        ask=_nearest(ask, ASK_STEP),
+        overhead=_overhead(at.overhead),
         stage=stage,
         look=at.gap,
         left=at.span,
@@ -251,12 +260,23 @@ def _table_key(
 
 
 def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step: float) -> multi_pool_dp.Tier:
-    price = price_step ** round(math.log(max(pools[tier.best].price, _ROUNDING)) / math.log(price_step))
+    price = _nearest(pools[tier.best].price, price_step)
     best = pools[tier.best].belief
     hours = min(1.0 / max(best.rate(known), LEAST_LOSSES), SPARE_HOURS) if best.is_up else SPARE_HOURS_AWAY
     none = math.prod(1.0 - pools[pool].belief.later(known, hours) for pool in tier.pools if pool != tier.best)
     spare = SPARE_STEP * min(round((1.0 - none) / SPARE_STEP), SPARE_STEPS)
     return multi_pool_dp.Tier(round(price, 4), round(spare, 2), min(len(tier.pools), 3))
+
+
+def _nearest(price: float, step: float) -> float:
+    """Return the nearest power of `step`."""
+    return step ** round(math.log(max(price, _ROUNDING)) / math.log(step))
+
+
+def _overhead(hours: float) -> float:
+    """Return an overhead, rounded up."""
+    step = max(OVERHEAD_STEP, 2.0 ** math.floor(math.log2(max(hours, _ROUNDING))) / OVERHEAD_PARTS)
+    return math.ceil(hours / step - _ROUNDING) * step
 
 
 def _place(at: JobState, tiers: Sequence[_Tier]) -> int:

@@ -149,6 +149,56 @@ def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_
     ]
 
 
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[multi_pool_dp.TableKey]:
+    """The keys of all tables that are built from now on."""
+    found: list[multi_pool_dp.TableKey] = []
+
+    def build(key: multi_pool_dp.TableKey) -> multi_pool_dp.Table:
+        found.append(key)
+        return multi_pool_dp.Table(key)
+
+    monkeypatch.setattr(multi_pool_dp, "tables", sized_cache.SizedCache(build, multi_pool_dp.MOST_BYTES))
+    return found
+
+
+@pytest.mark.parametrize("egress", [0.0, 0.5])
+def test_an_ask_that_moves_by_a_tenth_of_a_cent_needs_no_new_table(
+    builds: list[multi_pool_dp.TableKey], egress: float
+) -> None:
+    """Each build takes seconds of the cycle in which a job of two days sees the new ask."""
+    moves = np.array([[0.0, egress], [egress, 0.0]])
+    pools = [pool(0.2), pool(0.3, is_up=False)]
+    for mils in range(657, 665):
+        multi_pool_policy.choose(standing(where=0), pools, mils / 1000, moves)
+    assert len(builds) == 1
+
+
+def test_reports_of_progress_need_few_new_tables_while_the_overhead_grows(
+    builds: list[multi_pool_dp.TableKey],
+) -> None:
+    """It grows from 0.35 h with a fresh checkpoint to 0.6 h with one that is due: a report each minute."""
+    for minutes in range(16):
+        at = standing(overhead=0.35 + minutes / 60)
+        multi_pool_policy.choose(at, [pool(0.2)], 0.66, np.zeros((1, 1)))
+        assert builds[-1].overhead >= at.overhead - 1e-9, "a start is never taken for shorter than it is"
+    assert len(builds) <= 6
+
+
+@pytest.mark.parametrize("overhead", [0.05, 0.1, 0.2, 0.25, 0.4])
+def test_the_overheads_of_the_lab_are_exact(builds: list[multi_pool_dp.TableKey], overhead: float) -> None:
+    multi_pool_policy.choose(standing(overhead=overhead), [pool(1.0)], 3.0, np.zeros((1, 1)))
+    assert builds[0].overhead == pytest.approx(overhead, abs=1e-9)
+
+
+@given(st.floats(1e-3, 200.0))
+def test_an_overhead_is_rounded_up_by_three_minutes_or_a_sixteenth_at_most(hours: float) -> None:
+    at = standing(left=1e4, span=1e4, room=1e4, overhead=hours)
+    tiers = [multi_pool_policy._Tier((0,), 0)]
+    key = multi_pool_policy._table_key(at, tiers, [pool(1.0)], 3.0, np.zeros((1, 1)), KNOWN)
+    assert hours - 1e-4 <= key.overhead <= hours + max(multi_pool_policy.OVERHEAD_STEP, hours / 16)
+
+
 def test_a_wait_costs_its_look() -> None:
     moves = np.array([[0.0, 1.0], [1.0, 0.0]])
     pools = [pool(1.0, is_up=False), pool(1.6, egress=1.0)]
