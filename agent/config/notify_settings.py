@@ -64,7 +64,7 @@ OF_MONEY = (
     "budget.*", "credit.*", "bill.*", "limit.*", "orphan.*",
     "alert.credit_*", "alert.rate_*", "alert.price_rise", "alert.order_refused", "alert.not_as_rented",
     "alert.unlabelled_instance", "alert.wrong_instance", "alert.label_lost",
-    "alert.idle", "alert.stalled", "alert.state_unknown", "alert.unhealthy",
+    "alert.idle", "alert.stalled", "alert.state_unknown", "alert.two_leases", "alert.unhealthy",
     EventKind.LEASE_REPRICED, EventKind.LEASE_MISMATCHED, EventKind.LEASE_LABEL_LOST, EventKind.LEASE_DISOWNED,
     EventKind.INTENT_IN_DOUBT,
 )  # fmt: skip

@@ -26,6 +26,8 @@ from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""
+OLD_IS_BACK = "old_is_back"
+"""The code of the release of a move's new lease that is not needed any more."""
 _STARTS = frozenset({cooldowns.RESUME, cooldowns.RAISE})
 """Kinds of orders after which a stopped lease may run again."""
 LOADING_SPARE = timedelta(minutes=20)
@@ -185,8 +187,9 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if not others or work is None:
         return None
     if held is pair[-1]:
-        is_lost = lost_move.is_lost(fleet, held, work)
-        return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
+        if lost_move.is_lost(fleet, held, work):
+            return Reason("move_lost", "lost before it was ready; the old lease stays")
+        return _called_off(fleet, held, pair[0], work)
     # The strategy priced the work since the old lease's last checkpoint before it rented the new one.
     if any(taken_over.has_taken_over(fleet, lease, work) for lease in others) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
@@ -194,6 +197,13 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if is_stopped and lost_move.is_tied_to(fleet, pair[-1], work) and may_leave_at_a_price(held, work):
         return Reason("moved", f"its work went on on host {pair[-1].host_id}, whose disk may not go")
     return None
+
+
+def _called_off(fleet: Fleet, new: Lease, old: Lease, work: Workload) -> Reason | None:
+    """Return why the new lease of a move goes before it ran: the old one works again, and its disk may not be left."""
+    if new.has_run or may_leave_at_a_price(old, work) or not taken_over.has_taken_over(fleet, old, work):
+        return None
+    return Reason(OLD_IS_BACK, f"the old lease on host {old.host_id} works again, and its disk may not be left")
 
 
 def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:

@@ -8,7 +8,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_switch
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import kept_pairs, liveness
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict, run_windows
 from agent.decide.strategy import Down, Proposal, SlotView
@@ -73,7 +73,7 @@ def _taken(fleet: Fleet, place: Slot, pair: Sequence[Lease], in_force: InForce) 
     stuck = _kept_although_stuck(fleet, lease, in_force)
     # While a move goes on, the new lease takes over.
     if stuck is None:
-        stuck = _restarted(fleet, lease, in_force) if arriving is None else _continued(fleet, arriving, in_force)
+        stuck = _restarted(fleet, lease, in_force) if arriving is None else _moving(fleet, pair, in_force)
     if stuck is not None:
         return stuck
     cooldown = cool_off(place, in_force)
@@ -102,6 +102,20 @@ def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None
         reason = Reason(liveness.RESTART, "start it again: it was stopped for its restart")
         return Proposal(lease.slot, IntentKind.RESUME, reason, lease=lease)
     return None
+
+
+def _moving(fleet: Fleet, pair: Sequence[Lease], in_force: InForce) -> Proposal | None:
+    """Return the start of a move's stopped new lease, or the hold of a slot that keeps both leases; None for neither.
+
+    Beside a lease that works, the other one is not started.
+    """
+    place = pair[0].slot
+    is_kept = kept_pairs.is_kept(fleet, pair, fleet.workload(place.workload))
+    if not (is_kept and pair[0].is_live):
+        start = _continued(fleet, pair[1], in_force)
+        if start is not None:
+            return start
+    return _hold(place, "two_leases", kept_pairs.sentence(pair)) if is_kept else None
 
 
 def _continued(fleet: Fleet, arriving: Lease, in_force: InForce) -> Proposal | None:

@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from agent.decide.reconcile.probes import kept_pairs
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.market.market_rules import MarketRules
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
@@ -55,6 +56,63 @@ def test_the_old_lease_stays_while_the_market_has_said_that_it_ends_the_new_one(
 def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:
     work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     assert released(OLD, NEW, workloads=(work,)) == []
+
+
+ON_DISK = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+BACK = builders.lease(1)
+LOADS = builders.lease(2, opened_at=NOW, state=LeaseState.STARTING, state_since=NOW)
+
+
+def test_the_new_lease_goes_before_it_ran_if_the_old_one_is_back_and_may_not_be_left() -> None:
+    """Else two GPUs bill for one slot: no rule releases either once the new one runs too."""
+    assert released(BACK, LOADS, workloads=(ON_DISK,)) == [("vast-2", "old_is_back")]
+    changes: dict[str, Any] = {"bid_limit": builders.per_hour(1), "has_run": False}
+    queued = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=NOW, **changes)
+    assert released(BACK, queued, workloads=(ON_DISK,)) == [("vast-2", "old_is_back")]
+    ending = msgspec.structs.replace(BACK, notice_at=builders.ago(minutes=-4))
+    for old in (msgspec.structs.replace(BACK, state=LeaseState.OFFLINE), ending):
+        assert released(old, LOADS, workloads=(ON_DISK,)) == []
+    assert released(BACK, LOADS) == [], "its disk may go: the move goes on"
+    dark = {"vast": builders.view(is_fresh=False)}
+    assert released(BACK, LOADS, workloads=(ON_DISK,), markets=dark) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": LeaseState.RUNNING},
+        {"state": LeaseState.PAUSED},
+        {"state": LeaseState.PAUSED, "paused_by_us": True},
+        {"state": LeaseState.STARTING},
+    ],
+    ids=str,
+)
+def test_a_slot_that_keeps_two_leases_that_ran_waits_for_a_person_and_says_so(changes: dict[str, Any]) -> None:
+    new = builders.lease(2, opened_at=NOW, has_run=True, **changes)
+    assert released(BACK, new, workloads=(ON_DISK,)) == []
+    answer = look(leases=(BACK, new), workloads=(ON_DISK,))
+    assert isinstance(answer, Proposal)
+    assert (answer.kind, answer.reason.code) == (None, "two_leases")
+    (alert,) = kept_pairs.alerts(builders.fleet(leases=(BACK, new), workloads=(ON_DISK,)))
+    assert (alert.kind, alert.key, alert.sentence) == ("alert.two_leases", "vast-1 vast-2", answer.reason.sentence)
+    assert "vast-1 on host h1 and vast-2 on host h2" in alert.sentence
+    assert alert.sentence.endswith("`gpubid release vast-2` or `gpubid release vast-1`")
+
+
+@pytest.mark.parametrize("leases", [(BACK,), (BACK, LOADS), (BACK, builders.lease(2, state=LeaseState.RELEASING))])
+def test_a_slot_with_one_lease_that_ran_keeps_no_pair(leases: tuple[Lease, ...]) -> None:
+    assert list(kept_pairs.alerts(builders.fleet(leases=leases, workloads=(ON_DISK,)))) == []
+
+
+def test_of_two_kept_leases_that_we_stopped_the_new_one_is_started_again() -> None:
+    stopped = (msgspec.structs.replace(each, state=LeaseState.PAUSED, paused_by_us=True) for each in (BACK, NEW))
+    answer = look(leases=tuple(stopped), workloads=(ON_DISK,))
+    assert isinstance(answer, Proposal)
+    assert (answer.kind, answer.reason.code) == (IntentKind.RESUME, "move_continued")
+
+
+def test_two_leases_whose_disks_may_go_are_no_kept_pair() -> None:
+    assert list(kept_pairs.alerts(builders.fleet(leases=(BACK, NEW)))) == []
 
 
 def test_a_move_that_lost_its_start_is_given_up() -> None:

@@ -14,7 +14,7 @@ from agent.domain.market.interruption import Evidence
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
-OF_NO_USE = frozenset({"not_needed", "move_lost", "moved", "host_full", "contract_end", "start_overdue"})
+OF_NO_USE = frozenset({"not_needed", "move_lost", "old_is_back", "moved", "host_full", "contract_end", "start_overdue"})
 """Codes of releases whose only ground is that nothing of the slot runs, or needs to run, on the lease."""
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 """States of other leases of the slot that leave it without any that runs, may run or starts."""

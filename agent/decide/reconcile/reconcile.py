@@ -43,7 +43,7 @@ from agent.decide.reconcile.guards import (
 )
 from agent.decide.reconcile.losses import cause, failed_start, interruption_notice, loss_cooldown, own_pause
 from agent.decide.reconcile.pass_memory import ListingMarks, Memory, Suspicion, TermDoubt
-from agent.decide.reconcile.probes import idleness, liveness, readiness, ready_waits, stalls
+from agent.decide.reconcile.probes import idleness, kept_pairs, liveness, readiness, ready_waits, stalls
 from agent.decide.run_times import running_limits
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -109,6 +109,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *running_limits.alerts(fleet),
         *liveness.alerts(fleet),
         *stalls.alerts(fleet),
+        *kept_pairs.alerts(fleet),
         *guard_silence.alerts(fleet),
         *unfinished_uploads.alerts(fleet),
         *acceptance_verdict.alerts(fleet),
@@ -185,8 +186,7 @@ def _listed(
     started = doubt.started(fleet, judged, row)
     over = unseen_ends.changes(fleet, shown, started, row, _lost, _updated)
     fact, suspicion = _present(fleet, shown, listed_at, memory, over[-1].after if over else started, row)
-    found = [*over, *([fact] if fact is not None else [])]
-    found = doubt.with_start(judged, started, found)
+    found = doubt.with_start(judged, started, [*over, *([fact] if fact is not None else [])])
     return [waiting_verdict.kept(each, lease) for each in found], suspicion
 
 

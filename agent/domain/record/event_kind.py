@@ -89,6 +89,7 @@ class EventKind(StrEnum):
     ALERT_STALLED = "alert.stalled"
     ALERT_STATE_UNKNOWN = "alert.state_unknown"
     ALERT_REPLICA = "alert.replica"
+    ALERT_TWO_LEASES = "alert.two_leases"
     ALERT_UNLABELLED_INSTANCE = "alert.unlabelled_instance"
     ALERT_UNHEALTHY = "alert.unhealthy"
     ALERT_WRONG_INSTANCE = "alert.wrong_instance"

@@ -236,7 +236,7 @@ class Releases:
             is_leftover = code == readback.REFUSED_AND_DONE and pending.was_decided
             is_true = is_dearer or is_leftover or lies >= LIES_TO_BELIEVE
             return "" if is_true else f"recorded is {code!r}, and it is what was rented"
-        if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
+        if code in {"moved", "not_needed", "move_lost", "old_is_back", "spare_not_worth"} and not runs_elsewhere:
             # Where a cap forbids two at once, what its host ends within minutes makes room for the next.
             is_last = code == "moved" and (self._is_last(box) or pending.was_last)
             # A person's order carries out an ending that was decided before the instance ran and could not be done
