@@ -95,5 +95,5 @@ def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
         others = "no other slot" if most == 1 else f"fewer than {most} slots"
         return Reason(WAITS, f"it begins when {others} of {work.name} {'is' if most == 1 else 'are'} live")
     proven_after = span_text.of(array_proof.PROVEN_AFTER)
-    sentence = f"until a slot of {work.name} is done or has run for {proven_after}, at most {most} are live"
-    return Reason(UNPROVEN, sentence)
+    proof = f"a slot of {work.name} is done or its container has run for {proven_after}"
+    return Reason(UNPROVEN, f"until {proof}, at most {most} are live")

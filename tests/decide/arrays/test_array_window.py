@@ -13,6 +13,7 @@ from agent.decide import needs, plan
 from agent.decide.arrays import array_window
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
+from agent.domain.market.market_rules import ASSUMED
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentState
@@ -21,6 +22,8 @@ from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms, TaskOrder
 from agent.domain.work.decision import Hold, Rent, slot_of
+from agent.domain.work.guard_report import GuardBeat, GuardReport
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -66,7 +69,7 @@ def why(of: Fleet, index: int) -> tuple[str, str]:
 
 def test_the_first_two_tasks_begin_alone() -> None:
     assert begun(fleet()) == [0, 1]
-    sentence = "until a slot of sweep is done or has run for 10 min, at most 2 are live"
+    sentence = "until a slot of sweep is done or its container has run for 10 min, at most 2 are live"
     assert why(fleet(), 2) == ("array_unproven", sentence)
 
 
@@ -74,6 +77,50 @@ def test_the_first_two_tasks_begin_alone() -> None:
 def test_a_task_that_has_run_for_ten_minutes_lets_the_others_begin(minutes: int, more: list[int]) -> None:
     young = [lease(index, run_since=NOW - timedelta(minutes=minutes)) for index in (0, 1)]
     assert begun(fleet(*young)) == more
+
+
+BEAT = GuardBeat(1, 1, "1", "running")
+FAILED = GuardBeat(1, 1, "1", "failed")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "changes", "beat", "ready", "more"),
+    [
+        (10, {}, None, Readiness(), []),
+        (23, {}, None, Readiness(), []),
+        (25, {}, None, Readiness(), [2, 3]),
+        (25, {"guard_run": 1}, None, Readiness(), []),
+        (25, {"guard_run": 1}, BEAT, Readiness(), [2, 3]),
+        (25, {"guard_run": 1}, FAILED, Readiness(), []),
+        (10, {"guard_run": 1}, BEAT, Readiness(), []),
+        (60, {}, None, Readiness(ReadySign.PORT, port=8000), []),
+        (60, {"ready_since": builders.ago(minutes=9)}, None, Readiness(ReadySign.PORT, port=8000), []),
+        (12, {"ready_since": builders.ago(minutes=10)}, None, Readiness(ReadySign.PORT, port=8000), [2, 3]),
+    ],
+    ids=[
+        "loads",
+        "loaded, and has run for 9 minutes",
+        "has run for 10 minutes",
+        "its guard is silent",
+        "its guard reports",
+        "its work failed",
+        "its guard reports at once",
+        "not ready",
+        "ready for 9 minutes",
+        "ready for 10 minutes",
+    ],
+)
+def test_where_a_market_shows_no_container_the_loading_of_the_image_proves_nothing(
+    minutes: int, changes: dict[str, Any], beat: GuardBeat | None, ready: Readiness, more: list[int]
+) -> None:
+    """An image of 20 GB is assumed to load within about 14 minutes."""
+    since = NOW - timedelta(minutes=minutes)
+    leases = [lease(index, run_since=since, state_since=since, **changes) for index in (0, 1)]
+    of = fleet(*leases)
+    view = msgspec.structs.replace(of.markets["vast"], rules=msgspec.structs.replace(ASSUMED, shows_container=False))
+    work = replace(of.workloads[0], image_gb=20.0, ready=ready)
+    reports = {each.intent_id: GuardReport(NOW, beat) for each in leases}
+    assert begun(msgspec.structs.replace(of, markets={"vast": view}, workloads=(work,), guard_reports=reports)) == more
 
 
 def test_a_task_that_is_done_lets_the_others_begin_and_never_begins_again() -> None:

@@ -23,5 +23,9 @@ def has_taken_over(fleet: Fleet, lease: Lease, work: Workload) -> bool:
         return False
     if work.ready.is_asked or fleet.rules_of(lease.market).shows_container:
         return True
-    loading = timedelta(hours=useful_hour.loading_hours(work.image_gb, SLOW_MBPS))
-    return fleet.now - lease.state_since >= loading
+    return fleet.now - lease.state_since >= slow_loading(work)
+
+
+def slow_loading(work: Workload) -> timedelta:
+    """Return how long the image of a workload loads at most, as assumed where no market shows its container."""
+    return timedelta(hours=useful_hour.loading_hours(work.image_gb, SLOW_MBPS))

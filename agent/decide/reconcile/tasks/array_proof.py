@@ -1,27 +1,33 @@
 """Whether an array has proved itself: until then a failure may be the fault of its command, then only of one task.
 
-Invariant: the proof is kept. An array whose leases were all lost does not begin to be doubted again (rule 19).
+Invariants:
+1. The proof is kept. An array whose leases were all lost does not begin to be doubted again (rule 19).
+2. Only time of a container counts. Where a market shows a machine and no container, it begins at the sign of readiness,
+   or else after the time of a slow load; where a guard reports, not before its first beat.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.decide.facts import Marked
+from agent.decide.reconcile.guards import beat_stretch
+from agent.decide.reconcile.probes import stalls, taken_over
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 
 PROVEN_AFTER = timedelta(minutes=10)
-"""An array has proved itself once one of its slots has run for this long, or is done."""
+"""An array has proved itself once a container of it has run for this long, or a slot is done."""
 KEPT = timedelta(days=30)
 """How long the proof by a run is kept; the mark of a slot that is done lasts longer."""
 
 
 def has_proved_itself(fleet: Fleet, work: Workload, holds: Holds) -> bool:
-    """Return whether a slot of an array is done, or has run for long enough."""
+    """Return whether a slot of an array is done, or its container has run for long enough."""
     if any(word is Word.DONE and target.workload == work.name for word, target in holds):
         return True
     return _is_kept(fleet, work) or _runs_long(fleet, work)
@@ -31,7 +37,7 @@ def marks(fleet: Fleet) -> Iterator[Marked]:
     """Yield the mark of each array that has just proved itself by a run."""
     for work in fleet.workloads:
         if work.array is not None and not _is_kept(fleet, work) and _runs_long(fleet, work):
-            why = f"a slot has run for {span_text.of(PROVEN_AFTER)}"
+            why = f"a container has run for {span_text.of(PROVEN_AFTER)}"
             yield Marked(Tally(Counted.RAN, work.name, fleet.now, fleet.now + KEPT, why), work.name, None, None)
 
 
@@ -41,9 +47,27 @@ def _is_kept(fleet: Fleet, work: Workload) -> bool:
 
 
 def _runs_long(fleet: Fleet, work: Workload) -> bool:
-    return any(_has_run_long(lease, fleet) for lease in fleet.leases if lease.slot.workload == work.name)
+    return any(_has_run_long(lease, fleet, work) for lease in fleet.leases if lease.slot.workload == work.name)
 
 
-def _has_run_long(lease: Lease, fleet: Fleet) -> bool:
-    is_running = lease.state is LeaseState.RUNNING and lease.run_since is not None
-    return is_running and lease.run_since is not None and fleet.now - lease.run_since >= PROVEN_AFTER
+def _has_run_long(lease: Lease, fleet: Fleet, work: Workload) -> bool:
+    since = _container_since(lease, fleet, work) if lease.state is LeaseState.RUNNING else None
+    return since is not None and fleet.now - since >= PROVEN_AFTER
+
+
+def _container_since(lease: Lease, fleet: Fleet, work: Workload) -> datetime | None:
+    """Return since when the container of a running lease has surely run; None: it may still load its image."""
+    if lease.run_since is None or fleet.rules_of(lease.market).shows_container:
+        return lease.run_since
+    if work.ready.is_asked:
+        return lease.ready_since
+    if lease.guard_run is not None and not _works(fleet.guard_reports.get(lease.intent_id), lease):
+        return None
+    return lease.run_since + taken_over.slow_loading(work)
+
+
+def _works(report: GuardReport | None, lease: Lease) -> bool:
+    """Return whether a guard's last beat says that the work goes on."""
+    if report is None or report.beat is None:
+        return False
+    return beat_stretch.is_present(report, lease) and report.beat.phase not in stalls.OVER
