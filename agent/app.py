@@ -292,8 +292,7 @@ class App:
         works = service_reach.on_kept_markets(self.config, config)
         self.rules = Rules(works, tuned, config.limits, config.poll)
         mine = self.config
-        markets = tuple(service_reach.running(each, config) for each in mine.markets)
-        self.config = replace(config, markets=markets, ledger=mine.ledger, ledger_server=mine.ledger_server)
+        self.config = service_reach.in_force(mine, config)
         self._unpaid = {each.name: service_reach.why_unpaid(each, config) for each in mine.markets}
         for poller in self.pollers:
             poller.forbid(self._unpaid[poller.market.name])

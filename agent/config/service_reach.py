@@ -1,11 +1,23 @@
 """Changes of a reload that do not reach the running daemon, or only where they stop it from paying."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from agent.config.settings import Config, MarketSettings
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Workload
+
+_OF_A_START: Mapping[str, Callable[[Config], object]] = {
+    "ledger.path": lambda config: config.ledger,
+    "ledger.url": lambda config: config.ledger_server,
+    "ledger.log_mb": lambda config: config.log_bytes,
+    "operators.group": lambda config: config.operators.group,
+    "web.listen": lambda config: (config.listen.host, config.listen.port),
+    "web.names": lambda config: config.listen.names,
+    "web.credential": lambda config: config.listen.credential,
+    "web.webhook_credential": lambda config: config.listen.webhook_credential,
+}
+"""The value of each key, outside the markets' tables, that is read at a start alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +32,7 @@ class Shortfall:
 def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
     """Yield the changes that a reload accepts and the running daemon does not make, and each withdrawn `spend`.
 
-    The markets of `before` are those that the program started with.
+    The markets of `before`, and what else is read at a start alone, are those that the program started with.
     """
     for name in _removed(before, after):
         sentence = "is gone from the file: nothing is paid for there any more; it is looked at until the next start"
@@ -51,6 +63,20 @@ def running(market: MarketSettings, after: Config) -> MarketSettings:
     return replace(market, is_withdrawn=new is not None and _is_withdrawn(market, new))
 
 
+def in_force(start: Config, after: Config) -> Config:
+    """Return the configuration of a running daemon under new files: `after`, with what is read at a start alone."""
+    return replace(
+        after,
+        markets=tuple(running(each, after) for each in start.markets),
+        ledger=start.ledger,
+        ledger_server=start.ledger_server,
+        listen=start.listen,
+        operators=replace(after.operators, group=start.operators.group),
+        recording_bytes=start.recording_bytes,
+        log_bytes=start.log_bytes,
+    )
+
+
 def on_kept_markets(before: Config, after: Config) -> tuple[Workload, ...]:
     """Return the new workloads. One that may use every market uses those of the new files, not a removed one."""
     if not list(_removed(before, after)):
@@ -63,20 +89,18 @@ def _deferred(before: Config, after: Config) -> Iterator[str]:
     yield from (f"markets.{new.name}" for new in after.markets if before.market(new.name) is None)
     for old, new in _pairs(before, after):
         yield from _deferred_of_market(old, new)
-    places = ("ledger.path", before.ledger, after.ledger), ("ledger.url", before.ledger_server, after.ledger_server)
-    yield from (key for key, old_place, new_place in places if old_place != new_place)
-    if before.operators.group != after.operators.group:
-        yield "operators.group"
-    if (before.listen.host, before.listen.port) != (after.listen.host, after.listen.port):
-        yield "web.listen"
-    for key in ("names", "credential", "webhook_credential"):
-        if getattr(before.listen, key) != getattr(after.listen, key):
-            yield f"web.{key}"
+    yield from (key for key, value in _OF_A_START.items() if value(before) != value(after))
+    was, wanted = before.recording_bytes, after.recording_bytes
+    if was != wanted:
+        yield "lab.record_mb" if was and wanted else "lab.record"
 
 
 def _deferred_of_market(old: MarketSettings, new: MarketSettings) -> Iterator[str]:
     for key in ("url", "simulated", "credential", "credential_file"):
         if getattr(old, key) != getattr(new, key):
+            yield f"markets.{old.name}.{key}"
+    for key in type(old.options).model_fields if old.options is not None else ():
+        if getattr(old.options, key) != getattr(new.options, key):
             yield f"markets.{old.name}.{key}"
     if new.spend and not old.spend:
         yield f"markets.{old.name}.spend"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent.config import loading, service_reach
 from agent.config.settings import Config
 from tests.support.configs import GOOD, STRATEGIES
@@ -70,3 +72,31 @@ def test_spend_that_is_true_now_waits_for_the_next_start(tmp_path: Path) -> None
     assert (told.event, told.about) == ("config.deferred", "markets.runpod.spend")
     assert "applies from the next start" in service_reach.why_unpaid(runpod, other)
     assert not service_reach.running(runpod, other).may_spend
+
+
+CLOUDS = """[markets.dstack]
+url = "http://127.0.0.1:1"
+credential = "dstack"
+fleet = "gpubid"
+backends = ["{}"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keys"),
+    [
+        ("[lab]\nrecord = true\n", "[lab]\nrecord = false\n", ["lab.record"]),
+        ("[lab]\nrecord = true\nrecord_mb = 200\n", "[lab]\nrecord = true\nrecord_mb = 300\n", ["lab.record_mb"]),
+        ("[ledger]\nlog_mb = 9\n", "[ledger]\nlog_mb = 10\n", ["ledger.log_mb"]),
+        (CLOUDS.format("aws"), CLOUDS.format("gcp"), ["markets.dstack.backends"]),
+    ],
+)
+def test_what_is_read_at_a_start_alone_is_named_at_each_reload(
+    tmp_path: Path, old: str, new: str, keys: list[str]
+) -> None:
+    start, after = load(tmp_path, GOOD + old), load(tmp_path, GOOD + new)
+    running = start
+    for _ in range(2):
+        assert [each.about for each in service_reach.shortfalls(running, after)] == keys
+        running = service_reach.in_force(running, after)
+    assert list(service_reach.shortfalls(running, start)) == []

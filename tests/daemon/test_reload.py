@@ -196,11 +196,11 @@ async def test_what_waits_for_the_next_start_is_told_and_withdrawn_spend_holds_u
     config = LIVE.replace("max_instances = 4", "max_instances = 0")
     async with programs.running(tmp_path, config=config) as (market, daemon):
         changed = LIVE.replace("spend = true", "spend = false").replace("ledger.sqlite", "other.sqlite")
-        changed = changed.replace('"5s"', '"7s"').replace(":0", ":1")
+        changed = changed.replace('"5s"', '"7s"').replace(":0", ":1") + "[lab]\nrecord = true\n"
         (tmp_path / "agent.toml").write_text(changed.format(url=market.url))
         await daemon.reload()
-        told = {line["about"] for line in await daemon.until_logged("config.deferred", times=2)}
-        assert told == {"ledger.path", "web.listen"}
+        told = {line["about"] for line in await daemon.until_logged("config.deferred", times=3)}
+        assert told == {"ledger.path", "lab.record", "web.listen"}
         (noted,) = daemon.logs("config.noted")
         assert (noted["about"], noted["reason"][:32]) == ("markets.vast.spend", "is false: nothing is paid for th")
         seen = len((await market.truth())["calls"])
