@@ -52,7 +52,7 @@ from agent.decide.pricing import (
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.pricing.worth import work_value
 from agent.decide.reconcile import workload_end
-from agent.decide.run_times import running_limits
+from agent.decide.run_times import run_windows, running_limits
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money
 from agent.domain.fleet import Fleet
@@ -312,9 +312,10 @@ def _renewed(seen: SlotView, work: Workload, fleet: Fleet) -> SlotView:
     lease = seen.lease
     if lease is None or seen.arriving is not None:
         return seen
-    if not reload.moves(lease, work) and not running_limits.moves(fleet, lease, work):
+    is_due = reload.moves(lease, work) or running_limits.moves(fleet, lease, work)
+    if not is_due or run_windows.why_too_late(fleet, seen.slot) is not None:
         return seen
-    return SlotView(seen.slot, None, left=lease.market)
+    return SlotView(seen.slot, None, left=lease.market, hours_left=seen.hours_left)
 
 
 def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
