@@ -51,6 +51,13 @@ def test_an_end_is_not_believed_after_twelve_minutes_or_a_gap_or_if_it_was_never
     assert not gone([(0, "terminating"), (30, "terminated")]), "nobody knows since when it was being ended"
 
 
+def test_an_end_at_a_cloud_whose_errors_the_server_takes_for_ends_is_never_believed() -> None:
+    endings, last = Endings(), machine("terminated", backend="crusoe")
+    for at, status in ((-30, "busy"), (0, "busy"), (30, "terminating"), (60, "terminated"), (90, "terminated")):
+        endings.look([machine(status, backend="crusoe")], {"crusoe": 1e9}, at)
+    assert (endings.is_gone(last), endings.is_nearly_proven(last)) == (False, False)
+
+
 def test_an_end_is_not_believed_while_its_cloud_is_away() -> None:
     endings = Endings()
     endings.look([machine("busy")], CLOUDS, -30)

@@ -13,6 +13,7 @@ from agent.decide.needs import Need
 from agent.domain.market.tenure import Tenure
 from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names
+from agent.markets.dstack.rules import UNPROVEN_ENDS
 from agent.markets.dstack.vendor_record import RECORD, REFUSED, UNPRICED, DstackOptions, findings
 from agent.observe.poller import Poller
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
@@ -34,11 +35,16 @@ def test_a_cluster_without_a_price_is_refused_with_the_reason(cluster: str) -> N
         DstackOptions(fleet="gpubid", backends=("aws", cluster))
 
 
+def test_a_cloud_whose_ends_the_server_cannot_prove_is_refused_with_the_reason() -> None:
+    with pytest.raises(ValidationError, match="after an error of crusoe the server calls a machine terminated"):
+        DstackOptions(fleet="gpubid", backends=("aws", "crusoe"))
+
+
 def test_the_handbooks_table_refuses_what_the_configuration_refuses() -> None:
     file = Path(__file__).parents[2] / "deploy" / "handbook" / "clouds.toml"
     rows = tomllib.loads(file.read_text())["clouds"]
     refused = {name for name, row in rows.items() if "refused" in row and "cannot be given" not in row["refused"]}
-    assert refused == {*REFUSED, *UNPRICED}
+    assert refused == {*REFUSED, *UNPRICED, *UNPROVEN_ENDS}
 
 
 @pytest.mark.parametrize("fleet", ["", "Big", "a" * 60, "a b"])

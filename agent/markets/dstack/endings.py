@@ -112,7 +112,8 @@ class Endings:
         had_gap, seen.looked_at = now - seen.looked_at > rules.LONGEST_GAP.total_seconds(), now
         was_over, seen.is_over = seen.is_over, machine.status == TERMINATED
         seen.over_at = now if was_over and seen.is_over else seen.over_at
-        has_client = client_at is not None and now - client_at <= CLIENT_SECONDS
+        is_truthful = seen.cloud not in rules.UNPROVEN_ENDS
+        has_client = is_truthful and client_at is not None and now - client_at <= CLIENT_SECONDS
         if machine.status != TERMINATED:
             seen.ended_at, seen.is_gone, seen.was_gone = None, False, seen.was_gone or seen.is_gone
         if machine.status not in {TERMINATING, TERMINATED}:

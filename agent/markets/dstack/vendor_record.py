@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, WithJsonSchema, field_validator
 
-from agent.markets.dstack.rules import RULES
+from agent.markets.dstack.rules import RULES, UNPROVEN_ENDS
 from agent.markets.market_record import Finding, FirstAnswers, MarketOptions, MarketRecord, Question
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ class DstackOptions(MarketOptions):
                 raise ValueError(f"{each} is not rented at through dstack; leave out {', '.join(REFUSED)}")
             if each in UNPRICED:
                 raise ValueError(f"the server knows no price of {each}, so nothing is rented there; leave it out")
+            if each in UNPROVEN_ENDS:
+                raise ValueError(
+                    f"after an error of {each} the server calls a machine terminated that may still bill, so nothing "
+                    "is rented there; leave it out"
+                )
         return backends
 
     def on_simulated_market(self) -> Self:
