@@ -27,7 +27,7 @@ async def until_running(market: Market, daemon: programs.Daemon) -> None:
 
 @pytest.mark.long(18)
 async def test_a_person_sees_leases_and_dollars_and_may_decline(tmp_path: Path) -> None:
-    async with programs.running(tmp_path) as (market, daemon):
+    async with programs.running(tmp_path, config=f'{LIVE}kind = "batch"\n') as (market, daemon):
         await until_running(market, daemon)
         (lease,) = (await gpubid(tmp_path, "fleet", "--json")).json["leases"]
         rate = f"${lease['billing_dollars_per_hour']:.4f}"
@@ -38,6 +38,7 @@ async def test_a_person_sees_leases_and_dollars_and_may_decline(tmp_path: Path) 
             (("kill", "fleet:all", "--keep-disks"), "pause", f"${lease['disk_dollars_per_hour']:.4f}"),
             (("pause", "train/0"), "pause", f"${lease['disk_dollars_per_hour']:.4f}"),
             (("release", lease["lease"]), "release", "$0.0000"),
+            (("done", "train"), "release", "$0.0000"),
             (("drain", "train"), "goes on", rate),
         ):
             code, shown = await at_terminal(tmp_path, *words, answers=("n",))

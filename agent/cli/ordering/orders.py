@@ -123,10 +123,11 @@ def done(
         ),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
+    yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Mark a batch as finished: release it and never fill it again."""
-    order_sending.give([Order("done", target)], config, as_json=as_json)
+    """Mark a batch as finished: release it and never fill it again. At a terminal it asks first."""
+    order_sending.give([Order("done", target)], config, as_json=as_json, yes=yes)
 
 
 def progress(
