@@ -91,7 +91,7 @@ class Rule:
     """The workloads, as a shell pattern."""
     severity: Severity = Severity.WARNING
     """The lowest severity to send."""
-    channels: tuple[str, ...] = ("webhook", "apprise")
+    channels: tuple[str, ...] = CHANNELS
 
     def fits(self, kind: str, workload: str) -> bool:
         """Return whether the rule sends this event."""

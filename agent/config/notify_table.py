@@ -49,8 +49,8 @@ class RuleTable(Table):
     """Workloads, as a shell pattern."""
     severity: Literal["info", "notice", "warning", "critical"] = "warning"
     """The lowest severity to send."""
-    channels: tuple[Literal["webhook", "apprise", "hook"], ...] = ("webhook", "apprise")
-    """The channels to send to."""
+    channels: tuple[Literal["webhook", "apprise", "hook"], ...] = ("webhook", "apprise", "hook")
+    """The channels to send to, as far as they are set up."""
 
 
 class WebhookTable(Table):
@@ -75,7 +75,7 @@ class WebhookTable(Table):
 
 
 class HookTable(Table):
-    """A command that is run for each event."""
+    """A command that is run for each event that a rule sends to it."""
 
     command: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=4_096)], ...],
@@ -133,7 +133,7 @@ class NotifyTable(Table):
     ] = ()
     """Names of credentials that contain Apprise addresses. Needs `pip install 'gpubid[notify]'`."""
     hook: HookTable | None = None
-    """A command that is run for each event."""
+    """A command that is run for each event that a rule sends to it."""
 
     def settings(self) -> Notify:
         """Return the table as the program uses it."""

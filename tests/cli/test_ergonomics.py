@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from agent import __version__
 from agent.cli import main
 from agent.cli.shared import session
-from agent.config import lint
+from agent.config.linting import lint
 from tests.support import launch, programs
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid

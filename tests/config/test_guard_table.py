@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
-from agent.config import lint
+from agent.config.linting import lint
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms

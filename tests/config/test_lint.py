@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from agent.config import lint, loading
+from agent.config import loading
+from agent.config.linting import lint
 from agent.config.settings import Config
 from agent.domain import money
 from agent.domain.market import card_memory, gpu
@@ -298,3 +299,29 @@ def test_a_budget_is_compared_with_the_credit_of_every_paying_market(
 
 def test_every_model_has_the_name_that_all_spellings_come_to() -> None:
     assert all(gpu.model(name) == name for name in card_memory.GIGABYTES)
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "words"),
+    [
+        ("[notify.hook]\ncommand = ['/bin/true']\n", "", ""),
+        (
+            "[[notify.rules]]\nchannels = ['webhook']\n[notify.hook]\ncommand = ['/bin/true']\n",
+            "notify.hook",
+            "no rule names it, so no event is sent to it",
+        ),
+        (
+            "[[notify.rules]]\nchannels = ['webhook']\n[notify.hook]\ncommand = ['/bin/true']\n",
+            "notify.rules.0.channels",
+            'write channels = ["hook"]',
+        ),
+        ("[[notify.rules]]\nevent = 'leese.*'\n", "notify.rules.0.event", 'there is no kind of event "leese.*"'),
+        ("[[notify.rules]]\nworkload = 'trian'\n", "notify.rules.0.workload", "write one of train"),
+        ("[[notify.rules]]\nevent = 'lease.*'\nworkload = 'tr*'\n", "", ""),
+    ],
+)
+def test_rules_and_channels_that_send_nothing(tmp_path: Path, lines: str, key: str, words: str) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD + lines)
+    config = loading.load(tmp_path / "agent.toml", strategies=frozenset({"patient", "hedged", "ondemand"}))
+    found = [each for each in told(config) if each.startswith("notify")]
+    assert [each for each in found if each.startswith(f"{key}: ") and words in each] if key else found == []

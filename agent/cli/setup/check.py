@@ -9,7 +9,8 @@ import typer
 
 from agent.cli.setup import bucket_claims
 from agent.cli.shared import daemon_socket, exits, ledger_access, session
-from agent.config import exposure, lint
+from agent.config import exposure
+from agent.config.linting import lint
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 

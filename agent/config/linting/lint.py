@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.config import problems
+from agent.config.linting import unheard_rules
+from agent.config.linting.lint_finding import Finding
 from agent.config.settings import Config
 from agent.config.workload_tables import card_lists
 from agent.config.workload_tables.card_lists import CardList
@@ -47,18 +49,6 @@ _PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One finding."""
-
-    key: str
-    """The key, as in the file."""
-    sentence: str
-    """What is odd about it."""
-    fix: str
-    """What to write instead."""
-
-
-@dataclass(frozen=True, slots=True)
 class Known:
     """Facts from outside the file: the time, and facts from the ledger."""
 
@@ -81,6 +71,7 @@ def findings(config: Config, known: Known) -> tuple[Finding, ...]:
         *_caps(config),
         *_credit(config, known),
         *_looks(config),
+        *unheard_rules.findings(config),
         *(finding for work in config.workloads for finding in _workload(work, config, known)),
     )
 

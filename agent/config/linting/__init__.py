@@ -1,0 +1,1 @@
+"""Findings in a valid configuration that are probably mistakes."""
