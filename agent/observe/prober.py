@@ -21,6 +21,7 @@ import structlog
 from agent import background_tasks
 from agent.clock import Clock
 from agent.decide.reconcile.probes import log_failures, probing
+from agent.decide.reconcile.probes.probe_pace import MOST_AT_ONCE
 from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work import deadline
 from agent.domain.work.ready_sign import ReadySign, Sighting
@@ -32,7 +33,6 @@ DEADLINE_SECONDS = 5.0
 """A service that needs longer for one answer is not ready."""
 LOG_EVERY_SECONDS = 60.0
 """Each request for a log makes the market write a file."""
-MOST_AT_ONCE = 16
 MOST_TAILS = 64
 """Logs that are kept to separate lines before a resume from lines after it."""
 MOST_ANSWER = 4096

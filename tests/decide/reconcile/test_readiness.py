@@ -157,6 +157,19 @@ def test_only_time_between_probes_counts(minutes: tuple[float, ...], lasted: flo
     assert (wait.lasted, wait.is_whole) == (timedelta(minutes=lasted), is_whole)
 
 
+@pytest.mark.parametrize(("leases", "is_whole"), [(16, False), (400, True)])
+def test_in_a_large_fleet_each_lease_is_probed_less_often(leases: int, *, is_whole: bool) -> None:
+    """Of 400 leases on a market 16 are probed in a poll of 15 s: each waits for up to 7 minutes."""
+    others = tuple(builders.lease(number + 1) for number in range(1, leases))
+    waits: Mapping[str, ReadyWait] = {}
+    for minute in (4, 11, 18):
+        at = LATE.began + timedelta(minutes=minute)
+        fleet = world(LATE, Sighting("1", at))
+        waits = ready_waits.counted(msgspec.structs.replace(fleet, now=at, leases=(LATE, *others)), waits)
+    assert waits[LATE.lease_id].is_whole is is_whole
+    assert waits[LATE.lease_id].lasted == timedelta(minutes=18 if is_whole else 4)
+
+
 def test_a_log_that_could_not_be_read_may_have_had_the_line() -> None:
     wait = waits_of((1, True), (2, False), (3, True))
     assert wait is not None

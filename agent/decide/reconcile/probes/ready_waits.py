@@ -9,26 +9,24 @@ Invariants:
 from collections.abc import Mapping
 from datetime import timedelta
 
+from agent.decide.reconcile.probes import probe_pace
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease
 from agent.domain.work.ready_sign import ReadyWait, Sighting
 from agent.domain.work.workload import Workload
 
-MOST_APART = timedelta(minutes=5)
-"""The longest time between two probes that counts, beside a poll: logs are read once a minute, in a large fleet less
-often."""
-
 
 def counted(fleet: Fleet, known: Mapping[str, ReadyWait]) -> Mapping[str, ReadyWait]:
     """Return the wait of each lease by its last probe; a lease that is not probed now keeps its wait."""
     found: dict[str, ReadyWait] = {}
+    most_apart = {name: probe_pace.most_apart(fleet, name) for name in fleet.markets}
     for lease in fleet.leases:
         work, before = fleet.workload(lease.slot.workload), known.get(lease.lease_id)
         if before is not None and before.since != lease.began:
             before = None
         seen = _sighting(fleet, lease)
         if work is not None and seen is not None and is_awaited(work, lease):
-            before = _counted(lease, work, before, seen, MOST_APART + fleet.poll)
+            before = _counted(lease, work, before, seen, most_apart[lease.market])
         if before is not None:
             found[lease.lease_id] = before
     return found

@@ -19,7 +19,7 @@ import msgspec
 
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import liveness, probe_pace
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
@@ -36,9 +36,6 @@ STALLED = "stalled"
 """The code of work without progress, when its host is not blamed for it."""
 STALLED_HOST = "stalled_host"
 """The same when others of its workload make progress, so that its host is blamed."""
-ONE_READING = timedelta(minutes=5)
-"""The longest time between two readings that counts: logs and buckets are read once a minute, in a large fleet less
-often."""
 OVER = frozenset({"ending", "done", "failed"})
 """Phases of a guard whose work has ended."""
 FORGIVEN_AFTER = timedelta(hours=6)
@@ -56,10 +53,11 @@ def is_watched(work: Workload | None, lease: Lease) -> bool:
 def counted(fleet: Fleet, known: Mapping[str, Quiet]) -> Mapping[str, Quiet]:
     """Return how long the work of each watched lease has shown no progress; a lease in the dark keeps its time."""
     found: dict[str, Quiet] = {}
+    most_apart = {name: probe_pace.most_apart(fleet, name) for name in fleet.markets}
     for lease in fleet.leases:
         work, before = fleet.workload(lease.slot.workload), known.get(lease.lease_id)
         seen = _seen(fleet, lease, work) if work is not None and is_watched(work, lease) else None
-        quiet = _counted(lease, before, seen, ONE_READING + fleet.poll) if seen is not None else before
+        quiet = _counted(lease, before, seen, most_apart[lease.market]) if seen is not None else before
         if quiet is not None:
             found[lease.lease_id] = quiet
     return found
