@@ -111,7 +111,8 @@ class _Grounds:
         runs = lease is not None and slot.down is None and lease.state is LeaseState.RUNNING
         tenure = lease.tenure if lease is not None and runs else None
         loading = bid.reckoning.loading_hours if bid is not None else 0.0
-        since = slot.down.since if slot.down is not None and bid is None else None
+        idle_since = slot.down.since if slot.down is not None else slot.empty_since
+        since = idle_since if bid is None else None
         age = (self.view.now - since) / _HOUR if since is not None else None
         on_demand = self.ask.way.rate
         if lease is not None and tenure is Tenure.ON_DEMAND:

@@ -9,6 +9,7 @@ import msgspec
 from agent.config.run_times import run_calendar
 from agent.decide import first_sights
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
+from agent.decide.moves import fallback_markets
 from agent.decide.reconcile import unread_rows
 from agent.decide.service import warm_record
 from agent.decide.strategy import Tuned
@@ -127,7 +128,9 @@ def _with_history(known_fleet: Fleet, known: Recollection, instant: Instant) -> 
 
 def enriched(fleet: Fleet, tuned: Mapping[str, Tuned]) -> Fleet:
     """Return a fleet with the speed of slices, the capacity and the warm time that its offers and leases show."""
-    seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
+    closed = {work.name: fallback_markets.closed(fleet, work) for work in fleet.workloads}
+    by_pool = availability.watched(fleet.capacity, fleet, closed)
+    seen = by_pool | availability_by_market.watched(fleet.capacity, fleet)
     typical = deadline_progress.typical(fleet.typical, fleet)
     warm = warm_record.watched(fleet.warm, fleet, warm_record.needed_by(tuned))
     return msgspec.structs.replace(fleet, typical=typical, capacity=seen, warm=warm)

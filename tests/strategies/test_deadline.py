@@ -326,6 +326,23 @@ def test_it_waits_for_capacity_that_just_went_and_not_for_one_long_gone() -> Non
     assert "expected to finish for" in long.reason.sentence
 
 
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_capacity_that_no_bid_fits_is_gone_as_long_as_the_slot_is_idle(is_lost: bool) -> None:
+    """The looks count a floor within the price. It is above what may be bid beside the host's own ask."""
+    beyond = builders.offer(3, floor=builders.per_hour("0.39"))
+
+    def idle(hours: float) -> Decision:
+        leases = [lost(paused_by_us=True, state_since=AGO(hours=hours))] if is_lost else []
+        told: dict[str, Any] = {} if is_lost else {"vacated": {builders.slot(): AGO(hours=hours)}}
+        capacity = known(is_there=True, hours=12.0, model=GOOD)
+        return decided(seen([beyond], leases, left=HOURS + OVERHEAD + 1.4, capacity=capacity, **told))
+
+    assert idle(0.0).reason.code in {"waits_for_capacity", "resume"}
+    made = idle(12.0)
+    assert isinstance(made, Rent)
+    assert (made.tenure, made.reason.code) == (Tenure.ON_DEMAND, "deadline")
+
+
 def test_what_a_pool_showed_changes_what_finishing_is_expected_to_cost() -> None:
     good, bad = (
         decided(seen([ASK_ONLY], left=50.0, capacity=known(is_there=False, hours=1.0, model=model)))

@@ -38,15 +38,22 @@ _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 
-def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
-    """Return the known capacity of each workload, by name, after this look; unchanged ones are the same objects."""
+_Closed = Mapping[str, frozenset[str]]
+"""The markets that are closed to a workload now, by its name."""
+
+
+def watched(known: Mapping[str, Capacity], fleet: Fleet, closed: _Closed | None = None) -> dict[str, Capacity]:
+    """Return the known capacity of each workload, by name, after this look; unchanged ones are the same objects.
+
+    Offers of a market that is `closed` to a workload are no capacity for it.
+    """
     sharing: dict[tuple[str, str], list[Workload]] = {}
     for work in fleet.workloads:
         sharing.setdefault(place(fleet, work), []).append(work)
     found: dict[str, Capacity] = {}
     for (market, pool), works in sharing.items():
         before = next((known[work.name] for work in works if work.name in known), None)
-        after = _looked(before, fleet, works)
+        after = _looked(before, fleet, works, closed or {})
         if after is not None:
             named = after if after.pool else replace(after, market=market, pool=pool)
             found |= dict.fromkeys((work.name for work in works), named)
@@ -116,8 +123,9 @@ def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
     return hazards.Belief(known.is_there, (known.seen_at - known.since) / _HOUR, evidence)
 
 
-def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
-    price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
+def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload], closed: _Closed) -> Capacity | None:
+    rates = (going_rate(fleet, work, closed.get(work.name, frozenset())) for work in works)
+    price = min((rate for rate in rates if rate is not None), default=None)
     if price is None and not any(view.offers for view in fleet.markets.values()):
         return known  # the market was not asked: nothing new is known
     if known is None:
@@ -187,19 +195,22 @@ def _was_lost(fleet: Fleet, work: Workload, known: Capacity) -> bool:
     return any(loss.slot.workload == work.name and loss.at > known.seen_at for loss in fleet.losses)
 
 
-def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
-    """Return the hourly cost of interruptible capacity, of a lease or an offer; None if there is none."""
+def going_rate(fleet: Fleet, work: Workload, closed: frozenset[str] = frozenset()) -> UsdPerHour | None:
+    """Return the hourly cost of interruptible capacity, of a lease or an offer; None if there is none.
+
+    Offers of `closed` markets do not count.
+    """
     mine = (leases for place in work.places for leases in fleet.leases_of(place))
     leases = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]
-    return min(leases) if leases else min(_floors(fleet, work), default=None)
+    return min(leases) if leases else min(_floors(fleet, work, closed), default=None)
 
 
-def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:
+def _floors(fleet: Fleet, work: Workload, closed: frozenset[str]) -> list[UsdPerHour]:
     refused = requirement_check.Unavailable(cooling=cooldowns.without_capacity(fleet))
     return [
         row.floor
         for name, view in fleet.markets.items()
-        if work.may_use(name)
+        if work.may_use(name) and name not in closed
         for row in view.offers
         if row.floor is not None
         and row.floor + row.disk_rate(work.disk_gb) <= work.price_of(row.gpu)

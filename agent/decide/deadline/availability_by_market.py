@@ -13,7 +13,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import numpy as np
@@ -30,10 +30,14 @@ _FIRST_AGE = regimes.FIRST_AGE * _HOUR
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A strategy's view of one market: the belief, and the hourly cost when capacity was last seen."""
+    """A strategy's view of one market: the belief at its last look, and the hourly cost when it last had capacity."""
 
     belief: regimes.Belief
     price: UsdPerHour | None
+    looked_at: datetime
+    """The time of the last look."""
+    is_in_view: bool
+    """Whether offers of the workload's models are in view, so that no fitting bid means no capacity."""
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
@@ -64,7 +68,16 @@ def markets(fleet: Fleet, work: Workload) -> tuple[str, ...]:
 def known(fleet: Fleet, work: Workload) -> dict[str, Known]:
     """Return a strategy's view by market; markets without a look are left out."""
     kept = {market: fleet.capacity.get(_key(work, market)) for market in markets(fleet, work)}
-    return {market: Known(belief(each), each.price) for market, each in kept.items() if each is not None}
+    return {
+        market: Known(belief(each), each.price, each.seen_at, _is_in_view(fleet, work, market))
+        for market, each in kept.items()
+        if each is not None
+    }
+
+
+def _is_in_view(fleet: Fleet, work: Workload, market: str) -> bool:
+    models = work.requirements.gpu_models
+    return any(not models or offer.gpu in models for offer in fleet.markets[market].offers)
 
 
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:

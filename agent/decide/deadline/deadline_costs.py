@@ -24,7 +24,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A slot's state: its tenure, whether interruptible capacity is there, and the age of that state in hours."""
+    """A slot's state: its tenure, whether it may have interruptible capacity, and how many hours it has had none.
+
+    The age is None for a slot that runs, or that may have capacity.
+    """
 
     tenure: Tenure | None
     is_up: bool
@@ -82,14 +85,17 @@ def _ratio(prices: Prices) -> float:
 
 
 def _belief(lease: Held, learned: hazards.Learned) -> hazards.Belief:
-    """Return the learned belief. Without one the slot's own age is used; after a change of state the age is zero."""
+    """Return the learned belief; of a state that the looks do not share, the slot's own age counts.
+
+    A look counts floors. A slot has no capacity as long as none of them fits its bids.
+    """
     known = learned.belief
     if known is not None and known.is_up is lease.is_up:
         return known
-    age = hazards.FIRST_AGE_HOURS if lease.age is None else lease.age
     if known is None:
+        age = hazards.FIRST_AGE_HOURS if lease.age is None else lease.age
         return hazards.first(learned.hazards, is_up=lease.is_up, age=age)
-    return hazards.Belief(lease.is_up, 0.0, known.evidence)
+    return hazards.Belief(lease.is_up, lease.age or 0.0, known.evidence)
 
 
 def _options(costs: single_pool_policy.Costs, rate: float) -> tuple[Option, ...]:

@@ -6,7 +6,14 @@ from datetime import timedelta
 
 import numpy as np
 
-from agent.decide.deadline import deadline_costs, multi_pool_policy, on_demand_fallback, regimes, slack
+from agent.decide.deadline import (
+    availability_by_market,
+    deadline_costs,
+    multi_pool_policy,
+    on_demand_fallback,
+    regimes,
+    slack,
+)
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.strategy import Candidate, Proposal, SlotView, View
 from agent.domain.market.tenure import Tenure
@@ -177,8 +184,8 @@ def _pool(
 ) -> multi_pool_policy.Pool:
     known, task = view.by_market[name], view.task
     is_held = lease is not None and lease.market == name and lease.tenure is Tenure.INTERRUPTIBLE
-    is_up = is_held or best is not None
-    belief = known.belief if known.belief.is_up is is_up else replace(known.belief, is_up=is_up, age=0.0)
+    is_there, is_elsewhere = is_held or best is not None, lease is not None and not is_held
+    belief = _belief(view, known, is_there=is_there, runs=is_elsewhere)
     if lease is not None and task is not None and is_held:
         return multi_pool_policy.Pool(task.rate(lease, outlook.speed).dollars, belief)
     if best is not None and task is not None:
@@ -187,6 +194,21 @@ def _pool(
     return multi_pool_policy.Pool(
         known.price.dollars if known.price is not None else ask * deadline_costs.ASSUMED_RATIO, belief
     )
+
+
+def _belief(view: View, known: availability_by_market.Known, *, is_there: bool, runs: bool) -> regimes.Belief:
+    """Return the belief about a market, where a lease or a fitting bid `is_there`; `runs`: another market has a lease.
+
+    While a slot runs, prices are searched once an hour, and in between nothing is in view: then the last look counts.
+    A slot without a lease can rent nothing there, and has had nothing since that look. Capacity that a look counts and
+    that no bid fits has been out of reach as long as it has been there.
+    """
+    belief, unseen = known.belief, (view.now - known.looked_at) / _HOUR
+    if not is_there and not known.is_in_view:
+        return belief if runs else replace(belief, is_up=False, age=unseen + (0.0 if belief.is_up else belief.age))
+    if is_there and not belief.is_up:
+        return replace(belief, is_up=True, age=0.0)
+    return replace(belief, is_up=is_there)
 
 
 def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
