@@ -8,10 +8,12 @@ Invariants:
 2. From the last call on only on-demand is rented, even if the day has no move left or the market ends the lease anyway.
 """
 
+from dataclasses import replace
+
 from agent.decide.deadline import deadline_markets, on_demand_fallback
 from agent.decide.deadline.deadline_markets import MarketChoice
 from agent.decide.moves import recovery, voluntary_move
-from agent.decide.strategy import Proposal, SlotView
+from agent.decide.strategy import NEVER, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -36,11 +38,31 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
         leaving = upkeep.leave_ending(slot, lease, grounds, choice.candidate)
         if leaving is not None:
             return deadline_markets.with_costs(leaving, choice)
+    moved = _wait(slot, choice, grounds) if choice.tenure is None else _go(slot, choice, grounds)
+    return _keep(slot, choice, grounds) or moved
+
+
+def _keep(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal | None:
+    """Return the hold of a lease that runs as chosen, or that the file keeps; None if it may be left, or is down."""
+    lease = slot.lease
+    if lease is None or slot.down is not None:
+        return None
     if deadline_markets.is_running(slot, choice):
-        return None if lease is None else _stay(slot, lease, choice, grounds)
-    if choice.tenure is None:
-        return _wait(slot, choice, grounds)
-    return _go(slot, choice, grounds)
+        return _stay(slot, lease, choice, grounds)
+    why = _why_kept(lease, choice, grounds.params)
+    return _stay(slot, lease, choice, grounds, why) if why else None
+
+
+def _why_kept(lease: Lease, choice: MarketChoice, params: HedgedParams) -> str:
+    """Return the number of the file that keeps a lease whatever other places are expected to cost; empty without one.
+
+    On-demand is left for faster on-demand all the same. Short of "never", the expected costs replace these numbers.
+    """
+    if lease.tenure is choice.tenure is Tenure.ON_DEMAND:
+        return ""
+    side = "return" if lease.tenure is Tenure.ON_DEMAND else "leave"
+    after, gain = getattr(params, f"{side}_after"), getattr(params, f"{side}_gain")
+    return f"`{side}_after` is never" if after == NEVER else f"`{side}_gain` is 1" if gain >= 1 else ""
 
 
 def give_up(slot: SlotView, arriving: Lease, grounds: Grounds) -> Proposal | None:
@@ -99,5 +121,7 @@ def _wait(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal:
     return Proposal(slot.slot, IntentKind.RELEASE, why, lease=lease)
 
 
-def _stay(slot: SlotView, lease: Lease, choice: MarketChoice, grounds: Grounds) -> Proposal:
-    return deadline_markets.with_costs(upkeep.calm(slot, lease, grounds), choice)
+def _stay(slot: SlotView, lease: Lease, choice: MarketChoice, grounds: Grounds, why: str = "") -> Proposal:
+    calm = upkeep.calm(slot, lease, grounds)
+    sentence = f"{calm.reason.sentence}: {why}" if why else calm.reason.sentence
+    return deadline_markets.with_costs(replace(calm, reason=replace(calm.reason, sentence=sentence)), choice)

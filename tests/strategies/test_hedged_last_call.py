@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.decide.strategy import NEVER
 from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
@@ -27,7 +28,8 @@ def at(spare: float, *leases: Lease, **changes: Any) -> Decision:
     by = Deadline(12.0, NOW + timedelta(hours=NEEDED + spare))
     work = replace(WORK, deadline=by, **changes.pop("work", {}))
     told = Progress("train", 0.0, NOW, builders.ago(hours=10), "start")
-    return decided(seen(OFFERS, leases, workloads=(work,), progress={"train": told}, **changes))
+    params = changes.pop("params", {})
+    return decided(seen(OFFERS, leases, workloads=(work,), progress={"train": told}, **changes), **params)
 
 
 def bid(**changes: Any) -> Lease:
@@ -47,6 +49,13 @@ def test_a_lease_whose_host_stalls_or_loads_for_long_is_left_at_the_last_call(le
     assert isinstance(made, Rent), made.reason
     assert (made.tenure, made.offer.host_id) == (Tenure.ON_DEMAND, "h22")
     assert "it must" in made.reason.sentence
+
+
+@pytest.mark.parametrize("number", [{"leave_after": NEVER}, {"leave_gain": 1.0}])
+def test_the_last_call_outranks_a_number_that_keeps_the_lease(number: dict[str, Any]) -> None:
+    made = at(-0.1, STALLED, params=number)
+    assert isinstance(made, Rent)
+    assert made.tenure is Tenure.ON_DEMAND
 
 
 def test_a_lease_on_demand_runs_on_at_the_last_call() -> None:

@@ -49,8 +49,8 @@ def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), **changes: Any) 
     return builders.fleet(known_since={"train": NOW}, **values)
 
 
-def decided(fleet: Fleet) -> Decision:
-    tuned = builders.tuned(Hedged(), HedgedParams(), "hedged")
+def decided(fleet: Fleet, **params: Any) -> Decision:
+    tuned = builders.tuned(Hedged(), HedgedParams(**params), "hedged")
     (made,) = plan.plan(fleet, {"hedged": tuned}, limits.Limits()).decisions
     return made
 
