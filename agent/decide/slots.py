@@ -12,6 +12,7 @@ from agent.decide.reconcile.probes import kept_pairs, liveness
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict, run_windows
 from agent.decide.strategy import Down, Proposal, SlotView
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -148,7 +149,7 @@ def _unsettled(fleet: Fleet, lease: Lease) -> str:
 def cool_off(place: Slot, in_force: InForce) -> Reason | None:
     """Return why a slot is not moved again yet, or None."""
     cooldown = in_force.why_in_cooldown(CooldownKind.COOL_OFF, str(place))
-    return Reason("cool_off", f"one move in {COOL_OFF}: {cooldown}") if cooldown else None
+    return Reason("cool_off", f"one move in {span_text.of(COOL_OFF)}: {cooldown}") if cooldown else None
 
 
 def _kept_although_stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:

@@ -8,7 +8,8 @@ Invariants:
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.moves.auctions import waiting_bid
 from agent.decide.service import hedging
-from agent.decide.strategy import Candidate, Proposal, SlotView
+from agent.decide.strategy import NEVER, Candidate, Proposal, SlotView
+from agent.domain import span_text
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -54,7 +55,9 @@ def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposa
     if ask is None:
         within = "" if grounds.params.may_crowd else " and the shares of owners and markets"
         return Proposal(slot.slot, None, Reason("no_offer", f"no offer fits within the price{within}"))
-    sentence = f"no bid fits; falls back to on-demand after {grounds.params.fallback_after} without a lease"
+    after = grounds.params.fallback_after
+    falls_back = f"falls back to on-demand after {span_text.of(after)} without a lease"
+    sentence = f"no bid fits; {'`fallback_after` is never' if after == NEVER else falls_back}"
     return Proposal(slot.slot, None, Reason("waits_for_fallback", sentence))
 
 
@@ -64,10 +67,12 @@ def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
     if grounds.is_by_value:
         return ""
     if grounds.is_bad:
-        return f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {params.pool_window}"
+        return (
+            f"the market took {grounds.loss_rate:.2f} leases per slot and hour over {span_text.of(params.pool_window)}"
+        )
     since = slot.down.since if slot.down is not None else slot.empty_since
     if since is not None and view.now - since >= params.fallback_after:
-        return f"down since {since:%H:%M} UTC, longer than {params.fallback_after}"
+        return f"down since {since:%H:%M} UTC, longer than {span_text.of(params.fallback_after)}"
     return ""
 
 

@@ -46,4 +46,5 @@ def test_a_slot_is_not_moved_again_within_a_cool_off_while_its_old_lease_runs(te
     runs = (builders.lease(2, tenure=tenure),)
     made = decided("train/0", leases=runs)
     assert (type(made), made.reason.code) == (Hold, "cool_off")
+    assert made.reason.sentence.startswith("one move in 10 min: external_stop")
     assert isinstance(decided("train/1", leases=runs), Rent)

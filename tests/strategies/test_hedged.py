@@ -96,6 +96,7 @@ def test_an_empty_slot_without_a_bid_waits_and_then_falls_back() -> None:
     young = only(seen(offers, known_since=AGO(minutes=19)))
     assert isinstance(young, Hold)
     assert young.reason.code == "waits_for_fallback"
+    assert "falls back to on-demand after 20 min without a lease" in young.reason.sentence
     old = only(seen(offers, known_since=AGO(minutes=20)))
     assert isinstance(old, Rent)
     assert (old.tenure, old.reason.code) == (Tenure.ON_DEMAND, "fallback")
@@ -109,7 +110,9 @@ def test_a_slot_counts_as_empty_from_when_its_last_lease_ended() -> None:
 
 def test_never_means_never() -> None:
     offers = [builders.offer(floor=None)]
-    assert isinstance(only(seen(offers, known_since=AGO(days=9)), fallback_after=NEVER), Hold)
+    made = only(seen(offers, known_since=AGO(days=9)), fallback_after=NEVER)
+    assert isinstance(made, Hold)
+    assert made.reason.sentence.startswith("no bid fits; `fallback_after` is never")
 
 
 def test_a_lost_lease_first_cannot_start_by_itself_and_is_then_left_for_on_demand() -> None:

@@ -145,7 +145,7 @@ def _unexplained(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterat
         yield Marked(move, work.name, lease, None)
         return
     rest = Cooldown(CooldownKind.COOL_OFF, str(lease.slot), fleet.now + COOL_OFF, why)
-    sentence = f"{why}; this is the second one within {COOL_OFF}, so it waits that long"
+    sentence = f"{why}; this is the second one within {span_text.of(COOL_OFF)}, so it waits that long"
     yield Marked(rest, work.name, lease, EventKind.SLOT_COOLING_OFF, sentence)
 
 
