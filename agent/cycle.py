@@ -18,7 +18,7 @@ from agent.decide import needs, plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
-from agent.decide.moves import due_endings, fallback_markets, immediate_endings
+from agent.decide.moves import due_endings, immediate_endings
 from agent.decide.operators.told_alerts import ToldAlerts
 from agent.decide.reconcile import billing_turns, reconcile
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
@@ -28,7 +28,6 @@ from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record.intent import Intent, IntentState
-from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Pause, Release
 from agent.domain.work.workload import Workload
 from agent.front.front_writer import FrontReports, FrontWriter
@@ -39,6 +38,7 @@ from agent.observe import checkpoint_audit, guard_reader, missed_records, snapsh
 from agent.observe.checkpoint_audit import CheckpointAudit, Proofs
 from agent.observe.demand.demand_reader import DemandReader, DemandReports
 from agent.observe.guard_reader import GuardReader, Reports
+from agent.observe.idle_slots import IdleSlots
 from agent.observe.interruptible_reading import InterruptibleReading
 from agent.observe.poller import Poller
 from agent.observe.task_estimates import TaskEstimates, TaskFigures
@@ -146,7 +146,7 @@ class Cycle:
         self._is_review_due = True
         self._started_at = parts.clock.now()
         self._known_since: dict[str, datetime] = {}
-        self._unwanted_at: Mapping[Slot, datetime] = {}
+        self._idle_slots = IdleSlots()
         self._risks: risk.Risks = {}
         self._typical: Mapping[tuple[GpuModel, int], float] = {}
         self._built: tuple[tuple[datetime, float], tuple[object, ...], Fleet] | None = None
@@ -258,7 +258,8 @@ class Cycle:
         before = await self._fleet(rules)
         self._risks = risk.risks(before, rules.caps, self._risks)
         fleet = snapshot.enriched(before, rules.tuned)
-        self._typical, self._unwanted_at = fleet.typical, fallback_markets.unwanted_at(before)
+        self._typical = fleet.typical
+        self._idle_slots.note(before)
         await observed_facts.keep(self._ledger, before, fleet)
         return fleet
 
@@ -368,7 +369,7 @@ class Cycle:
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
         since = self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        began, idle = self._started_at, self._unwanted_at
+        began, idle = self._started_at, self._idle_slots.at(rules.workloads, now)
         instant = snapshot.Instant(now, monotonic, began, rules.poll, since, self._typical, *self._told, idle)
         instances, intents = snapshot.unexplained_ids(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))

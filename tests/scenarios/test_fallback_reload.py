@@ -1,0 +1,35 @@
+"""A slot that a reload adds waits for its fallback markets from then on, like any other one."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from agent.domain.market import gpu
+from agent.domain.work.workload import Fallback, Requirements
+from tests.scenarios.test_dstack import running, server
+from tests.support.scene import strategies
+
+
+async def test_a_slot_that_a_reload_adds_opens_the_fallback_only_once_it_was_down(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "markets": ("vast",),
+        "strategy": "patient",
+        "fallback": Fallback(("dstack",)),
+        "requirements": Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False),
+    }
+    async with running(tmp_path, there=("vast", "dstack"), **changes) as world:
+        server(world).kinds = [kind for kind in server(world).kinds if not kind.is_spot]
+        await world.until(lambda: len(world.running()) == 1, minutes=60)
+        await world.cycle(minutes=20)
+        used = {lease.host_id for lease in world.running()}
+        for machine_id in world.hosts.hosts:
+            if str(machine_id) not in used:
+                world.hosts.set_host_offline(machine_id, None)
+        (work,) = world.config.workloads
+        world.config = replace(world.config, workloads=(replace(work, slots=2),))
+        world.app.reload(world.config, strategies())
+        began = world.clock.now()
+        await world.until(lambda: {lease.market for lease in world.leases()} == {"vast", "dstack"}, minutes=60)
+        (opened,) = [event for event in await world.events("lease.opened") if event.market == "dstack"]
+        assert opened.at - began >= timedelta(minutes=10)
