@@ -73,6 +73,7 @@ def load(
         *unknown_names.bad_queries(read, check_query),
         *unknown_names.unknown_markets(read),
         *unknown_names.unfit_predecessors(read),
+        *unknown_names.unfit_old_names(read),
     ]
     try:
         parsed = whole.model_validate(read.values)

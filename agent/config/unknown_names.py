@@ -88,6 +88,24 @@ def unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
                     yield read.problem(path, "unknown_market", sentence)
 
 
+def unfit_old_names(read: source.Source) -> Iterator[problems.Problem]:
+    """Yield the old names in `was` that another workload has too: cost and running time would count for both."""
+    workloads = read.values.get("workloads")
+    tables = workloads if isinstance(workloads, dict) else {}
+    given: dict[str, str] = {}
+    for path, old in _workload_texts(read, "was"):
+        name = path[1]
+        if old in tables:
+            whose = "this workload" if old == name else "another workload of this file"
+            sentence = f"{problems.shown(old)} is the name of {whose}; remove `was`"
+            kept = "" if old == name else f". What {old} has cost and run then counts for [workloads.{old}] alone"
+            yield read.problem(path, "conflict", sentence + kept)
+        elif old in given:
+            sentence = f"{problems.shown(old)} is the old name of [workloads.{given[old]}] too; keep one of the two"
+            yield read.problem(path, "conflict", sentence)
+        given.setdefault(old, name)
+
+
 def unfit_predecessors(read: source.Source) -> Iterator[problems.Problem]:
     """Yield the names in `after` that are no batch of this file, and the circles."""
     workloads = read.values.get("workloads")

@@ -218,3 +218,38 @@ def test_a_secret_written_where_its_name_belongs_is_not_repeated(tmp_path: Path)
         loaded(tmp_path, f'env_from = {{ HF_TOKEN = "{secret}" }}')
     assert caught.value.problems[0].code == "key_in_file"
     assert secret not in str(caught.value)
+
+
+NEW = '[workloads.{}]\nimage = "a"\nmax_price = 0.1\nstrategy = "patient"\nwas = "{}"'
+
+
+@pytest.mark.parametrize(
+    ("tables", "key", "part"),
+    [
+        (
+            [NEW.format("fit", "train")],
+            "workloads.fit.was",
+            '"train" is the name of another workload of this file; remove',
+        ),
+        (['was = "train"'], "workloads.train.was", '"train" is the name of this workload; remove `was`'),
+        (
+            [NEW.format("fit", "old"), NEW.format("eval", "old")],
+            "workloads.eval.was",
+            '"old" is the old name of [workloads.fit] too; keep one of the two',
+        ),
+    ],
+    ids=["another has it", "its own", "two of one"],
+)
+def test_the_cost_and_running_time_of_one_name_count_for_one_workload(
+    tmp_path: Path, tables: list[str], key: str, part: str
+) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        loaded(tmp_path, *tables)
+    [problem] = caught.value.problems
+    assert problem.code == "conflict"
+    assert problem.key == key
+    assert part in problem.sentence
+
+
+def test_a_name_may_be_taken_back(tmp_path: Path) -> None:
+    assert loaded(tmp_path, 'was = "fit"').was == "fit"

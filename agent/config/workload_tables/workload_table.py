@@ -234,7 +234,8 @@ class WorkloadTable(Table):
     on_change: Literal["keep", "move"] = "keep"
     """What to do with running leases when image, GPU or disk change: keep them, or move to new ones."""
     was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
-    """The old name of a renamed workload. The workload keeps its leases, its spend and what was measured of it."""
+    """The old name of a renamed workload. The workload keeps its leases, its spend and what was measured of it. No
+    workload of the file may have that name."""
     priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
     """Past a cap, gpubid pauses the lowest priority first."""
     budget: BudgetTable = BudgetTable()
