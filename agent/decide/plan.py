@@ -197,7 +197,7 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     decision = permission.allowed(wanted, bounds, now_standing)
     decision = forbidden_restart.instead(decision, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
-    decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
+    decision = break_before_make.instead(decision, proposal, wanted, work, bounds, now_standing)
     if isinstance(decision, Pause) and proposal.candidate is not None:
         wanted_rent = _rent(proposal.slot, proposal.candidate, believed, proposal.reason)
         rent = permission.permitted(wanted_rent, bounds, now_standing.after(decision))

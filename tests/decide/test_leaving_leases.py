@@ -9,7 +9,9 @@ from agent.decide import needs
 from agent.decide.limits import limits, open_bids
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import break_before_make
+from agent.decide.moves.permission import Bounds
 from agent.decide.operators import operator_holds
+from agent.decide.pricing import cooldowns
 from agent.decide.run_times import run_windows
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
@@ -59,7 +61,8 @@ def test_the_release_of_a_lease_that_will_be_lost_makes_room(old: Lease, rows: t
     assert struck.limit == "instances"
     held = Hold(builders.TRAIN_0, Reason("limit", struck.sentence, limit=struck.limit))
     wanted = Proposal(builders.TRAIN_0, IntentKind.RENT, reason)
-    made = break_before_make.instead(held, wanted, rent, work, fleet, caps)
+    bounds = Bounds(fleet, caps, frozenset(), cooldowns.in_force(fleet), {work.name: work})
+    made = break_before_make.instead(held, wanted, rent, work, bounds, standing)
     assert isinstance(made, Release)
     assert made.lease == ENDS
 

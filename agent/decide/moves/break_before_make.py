@@ -2,15 +2,19 @@
 
 Invariants:
 1. Only a lease that will be lost soon anyway, or that a new file moves, is released before another one runs.
-2. It is released only if its disk may be left and no limit would forbid the rent without it.
+2. It is released only if its disk may be left and nothing at all would forbid the rent without it. A market at fault, a
+   veto of another kind, and what the lease has cost so far stay.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
 
 from agent.decide.limits import limits
+from agent.decide.moves import permission
+from agent.decide.moves.permission import Bounds
 from agent.decide.operators import reload
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
@@ -28,17 +32,23 @@ MOVED = "moved"
 
 
 def instead(
-    struck: Decision, wanted: Proposal, rent: Decision, work: Workload, fleet: Fleet, caps: limits.Limits
+    struck: Decision,
+    wanted: Proposal,
+    rent: Decision,
+    work: Workload,
+    bounds: Bounds,
+    now_standing: limits.CommittedSpend,
 ) -> Decision:
     """Return the release that makes room for a rent that a limit forbade, or the decision itself."""
     if not isinstance(struck, Hold) or not struck.reason.limit or not isinstance(rent, Rent):
         return struck
+    fleet = bounds.fleet
     pair = fleet.occupants_of(wanted.slot)
     previous = pair[0] if len(pair) == 1 else None
     if previous is None or wanted.kind is not IntentKind.RENT or not _must_go(previous, work, fleet):
         return struck
     without = msgspec.structs.replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not previous))
-    if limits.strike(rent, without, limits.committed_by_fleet(without), caps, ()) is not None:
+    if permission.allowed(rent, replace(bounds, fleet=without), now_standing.without(previous)) is not rent:
         return struck
     sentence = (
         f"no room for two at once ({struck.reason.limit}): the old lease is released first, then {rent.reason.sentence}"
