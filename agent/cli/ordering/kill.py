@@ -1,6 +1,7 @@
 """`gpubid kill`: a person stops all spending, or the spending on one target.
 
 The daemon does it if it runs, else this process with the ledger, else this process by label without a ledger.
+Where another box may lead, only `--by-label` ends by label.
 """
 
 import asyncio
@@ -193,7 +194,8 @@ def _killed(
 ) -> Answer:
     """Give the order to the daemon, or carry it out here. Return the result.
 
-    While another process has the ledger's file, its socket is asked again: a daemon that starts does not listen yet.
+    While another process has the ledger, the socket is asked again: a daemon that starts, or a standby that takes the
+    lead, does not listen yet.
     """
     from agent.ledger.ledger_errors import LedgerError
 
@@ -207,7 +209,8 @@ def _killed(
         try:
             return _here(*read, named, progress, wait=wait)
         except LedgerError as error:
-            _wait_for_lock(error, progress, is_over=not left or read[0].ledger_server is not None)
+            is_led = ledger_access.is_led_elsewhere(read[0], is_first_look=left == LOCKED_LOOKS)
+            _wait_for_lock(error, progress, is_over=not left or is_led)
     raise AssertionError("the last look returns or ends")
 
 
@@ -270,15 +273,23 @@ def _here(
     except LedgerError as error:
         if error.code is Code.LOCKED:
             raise
-        if error.code in kill_by_label.UNUSABLE:
-            return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
-        exits.refused(error)
+        return _by_label(config, named, progress, error, wait=wait)
     except CredentialError as error:
         if named.markets:
             # The ledger is carried out with the configuration's keys. A person has given others.
-            why = LedgerError(Code.UNREADABLE, str(error))
-            return kill_by_label.without_ledger(config, named, progress, why, wait=wait)
+            return _by_label(config, named, progress, LedgerError(Code.UNREACHABLE, str(error)), wait=wait)
         exits.stop(exits.BAD_INPUT, [str(error)])
+
+
+def _by_label(
+    config: "Config", named: named_markets.Named, progress: kill_progress.Progress, error: "LedgerError", *, wait: bool
+) -> Answer:
+    """End by label after an error of the ledger. End with its message if another box may lead, or a fix is at hand."""
+    if config.ledger_server is not None and error.code in kill_by_label.UNKNOWN_LEAD:
+        kill_by_label.refuse_beside_leader(error.sentence, progress)
+    if error.code not in kill_by_label.UNUSABLE:
+        exits.refused(error)
+    return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
 
 
 def _refuse_missing(file: Path, target: str, *, lift: bool) -> None:

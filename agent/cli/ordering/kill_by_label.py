@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agent.cli.ordering import kill_progress, named_markets
 from agent.cli.shared import exits, last_good, session
@@ -39,6 +39,8 @@ UNUSABLE = frozenset(
     }
 )
 """Errors of a ledger that must not prevent a kill. LOCKED is none: a daemon that has the ledger would rent again."""
+UNKNOWN_LEAD = frozenset({Code.UNREACHABLE, Code.UNWRITABLE, Code.UNLED, Code.DEPOSED, Code.NO_DRIVER})
+"""Errors of a ledger on a server that leave open whether another box leads. Its daemon would rent again."""
 ROUND_SECONDS = 5.0
 FOR_A_PERSON = (
     "no call ends what is left: its market calls it over, and nobody can prove that. Look at the console of its cloud, "
@@ -47,6 +49,13 @@ FOR_A_PERSON = (
 UNWRITTEN = (
     "none of this is recorded: give `gpubid kill` to the daemon's ledger before the daemon starts again, or it rents"
 )
+
+
+def refuse_beside_leader(why: str, progress: kill_progress.Progress) -> NoReturn:
+    """End because another box may lead: only a person at a terminal ends by label beside it."""
+    ended = "not everything was ended" if progress.is_given else "nothing was ended"
+    hint = "give `gpubid kill` there, or `gpubid kill --by-label` at a terminal here"
+    exits.stop(exits.FAILED, [f"{why}; {ended}, because another box may lead and would rent again: {hint}"])
 
 
 def without_ledger(
