@@ -24,7 +24,7 @@ from agent.lab.jobs import tick_engine, trace_windows
 from agent.lab.workers import cluster_address
 from agent.lab.workers.cluster_error import ClusterError
 from agent.lab.workers.lab_workers import LocalWorkers
-from tests.support import dask_boxes
+from tests.support import dask_boxes, ports
 from tests.support.dask_boxes import Boxes, Forker
 
 if TYPE_CHECKING:
@@ -211,6 +211,33 @@ def test_another_build_is_refused_before_anything_is_computed_and_whenever_it_jo
         words = ["lab", "bench", "--problem", "deadline", "--traces", str(traces), *SHORT, *PRICED]
         refused = CliRunner().invoke(app, [*words, "--on", boxes.address])
         assert (refused.exit_code, refused.stdout) == (2, "")
+
+
+def of_another_release() -> None:
+    """Let a worker show another version of gpubid."""
+    import importlib.metadata
+
+    honest = importlib.metadata.version
+    importlib.metadata.version = lambda name: "0.0.1" if name == "gpubid" else honest(name)  # type: ignore[assignment]
+
+
+def test_a_worker_that_comes_back_with_another_build_at_its_address_is_refused(forker: Forker, tmp_path: Path) -> None:
+    """None was taken for its result."""
+    from agent.lab.workers import dask_workers
+
+    with dask_boxes.boxes(forker, tmp_path) as boxes:
+        port = ports.free()
+        boxes.worker("before", port=port)
+        boxes.await_workers(1)
+        with dask_workers.connected(boxes.address) as workers:
+            assert list(workers.map(Echo(), tmp_path, [1])) == [1]
+            boxes.kill("before")
+            boxes.worker("upgraded", before=f"{__name__}:of_another_release", port=port)
+            with pytest.raises(
+                ClusterError, match=r"\(upgraded\) would compute with something else.* gpubid is 0\.0\.1"
+            ):
+                list(workers.map(Echo(), tmp_path, [2]))
+        assert {share.parts for share in workers.shares.values()} == {1}
 
 
 def cheaper() -> None:

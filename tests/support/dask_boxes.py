@@ -65,9 +65,9 @@ class Boxes:
             "distributed.cli.dask_scheduler", words, "", self.folder / "scheduler.log"
         )
 
-    def worker(self, name: str, *, threads: int = 1, before: str = "") -> None:
-        """Start a worker. `before` is a function "module:name" that its process calls first."""
-        words, log = self._worker(name, threads), self.folder / f"{name}.log"
+    def worker(self, name: str, *, threads: int = 1, before: str = "", port: int = 0) -> None:
+        """Start a worker, at a port or at any. `before` is a function "module:name" that its process calls first."""
+        words, log = [*self._worker(name, threads), "--worker-port", str(port)], self.folder / f"{name}.log"
         self.alive[name] = self.forker.fork("distributed.cli.dask_worker", words, before, log)
 
     def cold(self, name: str, tree: Path) -> None:

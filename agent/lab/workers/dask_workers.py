@@ -1,8 +1,8 @@
 """Workers of a Dask cluster, by Dask's own `concurrent.futures` executor, and the reasons to believe their results.
 
 Invariants:
-1. Nothing is computed before every worker has shown the build of this process. A worker that joins later shows its
-   build with its first part, and another build ends the work.
+1. Nothing is computed before every worker has shown the build of this process. A worker that joins later, or comes
+   back, shows its build with its parts, and another build ends the work.
 2. A part of each worker's first result is computed again here. Another value ends the work.
 3. The parts of a lost worker are computed again by others. A part that fails by itself ends the work.
 4. No connection leaves a machine without TLS.
@@ -185,6 +185,9 @@ class DaskWorkers:
             futures = [send(part, self._packages, digest) for part in parts]
         for part, future in zip(parts, futures, strict=True):
             answer = self._awaited(future)
+            if answer.build:
+                # Also a worker that is known by its address: it may have come back with another program.
+                self._must_be_alike(answer.worker, answer.name, answer.build)
             if answer.worker not in self.shares:
                 self._must_be_true(work, problem, part, answer)
             share = self.shares.setdefault(answer.worker, Share(answer.name))
@@ -232,8 +235,6 @@ class DaskWorkers:
         if not cluster_address.is_safe(answer.worker):
             raise ClusterError("no_tls", f"{_called(answer.worker, answer.name)} has no TLS: start it with tls://")
         self._must_have_one_thread(answer.worker, answer.name, answer.threads)
-        if answer.build:
-            self._must_be_alike(answer.worker, answer.name, answer.build)
         if not work.is_true(problem, part, answer.result):
             sentence = (
                 f"{_called(answer.worker, answer.name)} computed another result than this machine does, with the same "
