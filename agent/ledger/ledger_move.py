@@ -16,6 +16,7 @@ from sqlalchemy import exc
 
 from agent.ledger import fill_memory, portable, table_copy
 from agent.ledger.connection_thread import Link
+from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.moved_marks import MOVED_TO, UNFINISHED
 from agent.ledger.storage_port import Storage
@@ -74,6 +75,8 @@ def _held(place: Storage) -> Iterator[None]:
         yield
     finally:
         lock.release()
+        if not place.is_served:
+            sidecar.hand_over(place.path)
 
 
 def _missing(source: Storage) -> LedgerError:

@@ -42,8 +42,7 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     _is_told_which_keys_to_write(tmp_path, url, moved)
     await _is_told_that_nobody_may_open_it(tmp_path)
     old = await gpubid(tmp_path, "ledger", "events")
-    assert old.code == 1
-    assert "was moved to" in old.err
+    assert (old.code, "was moved to" in old.err) == (1, True), old
 
     keys = f'path = "rehearsal.sqlite"\nurl = "{url}"\nschema_name = "{engines.schema(tmp_path)}"\n'
     config.write_text(SHIPPED.replace('path = "gpubid.sqlite"\n', keys + 'credential_file = "word"\n'))
@@ -67,6 +66,7 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     ):
         assert part in " ".join(told.out.split()), told
     assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
+    await _is_told_the_whole_path_on_the_way_back(tmp_path, config)
     assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))
 
 
@@ -74,6 +74,15 @@ def _is_told_which_keys_to_write(place: Path, url: str, moved: Ran) -> None:
     """A person who copies the lines has a whole [ledger]."""
     file, schema = f'credential_file = "{place / "word"}"', f'schema_name = "{engines.schema(place)}"'
     assert [line.strip() for line in moved.out.splitlines()[-3:]] == [f'url = "{url}"', file, schema]
+
+
+async def _is_told_the_whole_path_on_the_way_back(place: Path, config: Path) -> None:
+    """The daemon's own folder is not that of the shell."""
+    elsewhere = place / "elsewhere"
+    elsewhere.mkdir()
+    back = await gpubid(elsewhere, "ledger", "move", "--config", str(config), "--to", "back.sqlite")
+    assert back.code == 0, back
+    assert f'now write path = "{elsewhere / "back.sqlite"}" and remove url' in back.out
 
 
 async def _is_told_that_nobody_may_open_it(place: Path) -> None:

@@ -1,5 +1,6 @@
 """The move of a ledger to a real server and back: nothing is lost, and never can both be opened."""
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -147,3 +148,18 @@ async def test_a_copy_for_a_preview_is_a_ledger_of_its_own(path: Path, clock: St
     reader = await open_reader(copy)
     assert (await reader.recollection(NOW)).leases == known.leases
     await reader.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+async def test_a_move_by_root_gives_the_files_to_the_owner_of_their_folder(
+    path: Path, clock: SteppedClock, server: Storage
+) -> None:
+    """The daemon of the package could not open the file that root had moved its ledger to."""
+    await write(server, clock, range(1, 3))
+    state = path.parent / "state"
+    state.mkdir()
+    os.chown(state, 1234, 1234)
+    ledger_move.move(server, storage.of(state / "ledger.sqlite"), NOW)
+    found = {file.name: (file.stat().st_uid, file.stat().st_gid) for file in state.iterdir()}
+    assert {"ledger.sqlite", "ledger.sqlite.lock"} <= found.keys()
+    assert set(found.values()) == {(1234, 1234)}, found

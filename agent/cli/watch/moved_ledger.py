@@ -32,8 +32,9 @@ def move(
 
     settings, _ = session.read(config)
     server = _server(to, schema_name, credential, credential_file)
+    place = to if server else str(_file(to))
     try:
-        target = storage.of(settings.ledger if server else _file(to), server, session.ledger_password)
+        target = storage.of(settings.ledger if server else Path(place), server, session.ledger_password)
         source = ledger_access.place_of(settings)
         with session.waiting("moving the ledger"):
             figures = ledger_move.move(source, target, SystemClock().now())
@@ -47,7 +48,7 @@ def move(
         money = f", {table.money_micros / 1_000_000:.6f} dollars in its columns of money" if table.money_micros else ""
         session.say(f"  {name}: {table.rows} row(s){money}, digest {table.digest[:12]}")
     session.say(f"moved from {source.shown} to {target.shown}: rows, sums and digests are the same")
-    for line in _next(settings, to, server):
+    for line in _next(settings, place, server):
         session.say(line)
 
 
@@ -67,11 +68,14 @@ def _server(to: str, schema_name: str, credential: str | None, credential_file: 
 
 
 def _file(to: str) -> Path:
-    """Return the file of a target, or end with a message: its small files are beside it, so it needs a name."""
+    """Return the file of a target, or end with a message: its small files are beside it, so it needs a name.
+
+    The whole path is returned: the daemon's files are looked for in its own folder, not in that of this shell.
+    """
     if not to.strip() or Path(to).is_dir():
         what = f"{to} is a folder: name a file in it" if to.strip() else "is empty: name a file"
         exits.stop(exits.BAD_INPUT, [f"--to: {what}, or postgresql://USER@HOST/DATABASE"])
-    return Path(to)
+    return Path(to).absolute()
 
 
 def _next(settings: "Config", to: str, server: "ServerAddress | None") -> list[str]:

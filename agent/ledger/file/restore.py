@@ -8,7 +8,6 @@
 """
 
 import datetime as dt
-import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
         _mark(path, at)
         is_held = holds is not None and replaced_holds.write(path, holds)
         sidecar.write_fleet_id(path, fleet_id)
-        _hand_over(path)
+        sidecar.hand_over(path)
     finally:
         lock.release()
     return Restored(aside, holds if is_held else None)
@@ -120,12 +119,3 @@ def _mark(path: Path, at: dt.datetime) -> None:
             raw.execute("COMMIT")
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
-
-
-def _hand_over(path: Path) -> None:
-    owner = path.parent.stat()
-    if os.geteuid() != 0 or owner.st_uid == 0:
-        return
-    for file in path.parent.glob(path.name + "*"):
-        if file.is_file():
-            os.chown(file, owner.st_uid, owner.st_gid)

@@ -136,3 +136,13 @@ def last_backup(path: Path) -> dt.datetime | None:
         return dt.datetime.fromisoformat(text)
     except (OSError, ValueError):
         return None
+
+
+def hand_over(path: Path) -> None:
+    """Give a ledger and the files beside it to the owner of their folder: root makes them, and the daemon writes."""
+    owner = path.parent.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    for file in path.parent.glob(path.name + "*"):
+        if file.is_file():
+            os.chown(file, owner.st_uid, owner.st_gid)
