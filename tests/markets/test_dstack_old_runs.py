@@ -5,8 +5,9 @@ import pytest
 from agent.act.orders.ending_by_label import EndingByLabel
 from agent.domain.market.instance import InstanceState
 from agent.markets import market_errors
-from agent.markets.dstack import horizon
+from agent.markets.dstack import horizon, listing, rows
 from agent.markets.dstack import market as dstack
+from agent.simulator.dstack import world as server
 from agent.simulator.vast.http import call_gate
 from tests.markets.bench_dstack import BOUNDS, ServerBench, dstack_bench
 from tests.markets.scene import LABEL
@@ -51,6 +52,50 @@ async def test_a_page_that_lacks_a_run_which_the_server_cannot_read_is_not_the_l
             await bench.simulated.advance(30.0)
         assert (ending.is_done, (await bench.simulated.truth())["billing_now"]) == (True, [])
         await fresh.close()
+
+
+async def test_a_machine_whose_events_the_server_has_deleted_is_known_by_its_host_after_a_restart() -> None:
+    async with dstack_bench() as bench:
+        earlier, run_id = [await bench.rent(await bench.offer()) for _ in range(2)]
+        await bench.running(earlier)
+        await bench.running(run_id)
+        await bench.simulated.advance(31 * 86_400)
+        terrain = dstack.Terrain("main", server.FLEET, BOUNDS)
+        url = bench.simulated.simulator.url("dstack")
+        fresh = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
+        assert {row.instance_id for row in await fresh.instances()} == {earlier, run_id}, "no machine is a stranger"
+        with pytest.raises(market_errors.Ambiguous):
+            await fresh.release(run_id)
+        for _ in range(8):
+            await bench.simulated.advance(30)
+            rows = {row.instance_id: row.bills_gpu for row in await fresh.instances()}
+        assert rows == {earlier: True, run_id: False}
+        assert (await bench.simulated.truth())["billing_now"] == [earlier]
+        await fresh.close()
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [
+        (rows.Machine("m", backend="aws", region="r", hostname="h", created="2026-01-02T01"), "older"),
+        (rows.Machine("m", backend="aws", region="r", hostname="h", created="2026-01-03T01"), "newer"),
+        (rows.Machine("m", backend="aws", region="r", hostname="h", created="2026-01-01T01"), None),
+        (rows.Machine("m", backend="aws", region="r", hostname="i", created="2026-01-03T01"), None),
+        (rows.Machine("m", backend="aws", region="r", created="2026-01-03T01"), None),
+        (rows.Machine("m", backend="gcp", region="r", hostname="h", created="2026-01-03T01"), None),
+    ],
+)
+def test_a_host_that_a_cloud_gave_out_twice_names_the_run_that_came_before_the_machine(
+    machine: rows.Machine, name: str | None
+) -> None:
+    got = rows.Submission(job_provisioning_data=rows.Provisioned("aws", "r", hostname="h"))
+    nowhere = rows.Submission(job_provisioning_data=rows.Provisioned("aws", "r"))
+    runs = [
+        rows.Run("1", rows.RunSpec("older"), submitted_at="2026-01-02T00", latest_job_submission=got),
+        rows.Run("2", rows.RunSpec("newer"), submitted_at="2026-01-03T00", latest_job_submission=got),
+        rows.Run("3", rows.RunSpec("nowhere"), submitted_at="2026-01-03T00", latest_job_submission=nowhere),
+    ]
+    assert listing.run_at_host(machine, listing.by_host(runs)) == name
 
 
 async def test_a_run_of_ours_is_listed_however_many_newer_ones_there_are_until_it_is_gone() -> None:

@@ -1,8 +1,9 @@
 """Every run of the project and every machine, page by page, or nothing.
 
 All are listed, because the server's list of active ones lacks those that it still provisions or ends. A machine's
-record does not name its run, so the event of its creation is requested, once. The server may place a run on the machine
-of an earlier one that has just ended. Then both runs name the same machine by the cloud's own id of it.
+record does not name its run, so the event of its creation is requested, once. The server deletes events after 30 days,
+unless it is told otherwise. Then the run is the one whose record names the same host. The server may place a run on the
+machine of an earlier one that has just ended. Then both runs name the same machine by the cloud's own id of it.
 
 Most listings leave out what cannot matter any more (`horizon.py`).
 """
@@ -33,7 +34,7 @@ _FIRST_JOB = "-0-0"
 
 
 _Place = tuple[str, str, str]
-"""A cloud, a region, and the cloud's id of a machine."""
+"""A cloud, a region, and the cloud's id of a machine, or its host."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -77,6 +78,10 @@ class Listing:
             self._run_of = {machine.id: self._run_of[machine.id] for machine in found if machine.id in self._run_of}
             _warn(len(runs))
         await self._learn(machines, mattering)
+        at_host = by_host(mattering)
+        for machine in machines:
+            if machine.id not in self._run_of and (name := run_at_host(machine, at_host)):
+                self._run_of[machine.id] = name
         self._learn_places(runs, machines)
         return self._joined(tuple(runs), machines)
 
@@ -161,6 +166,26 @@ class Listing:
                     self._run_of.setdefault(machine, jobs[0].removesuffix(_FIRST_JOB))
 
 
+def by_host(runs: Iterable[rows.Run]) -> Mapping[_Place, Sequence[rows.Run]]:
+    """Return runs by the host on which each was placed."""
+    found: dict[_Place, list[rows.Run]] = {}
+    for run in runs:
+        got = _provisioned(run)
+        if got is not None and got.backend and got.hostname:
+            found.setdefault((got.backend, got.region or "", got.hostname), []).append(run)
+    return found
+
+
+def run_at_host(machine: rows.Machine, at_host: Mapping[_Place, Sequence[rows.Run]]) -> str | None:
+    """Return the name of the run for which a machine was made: the last one at its host that was submitted before it.
+
+    A cloud may give the host of an earlier machine to a later one, so a run that came after a machine is not its.
+    """
+    place = machine.backend or "", machine.region or "", machine.hostname or ""
+    before = [run for run in at_host.get(place, ()) if (run.submitted_at or "~") <= (machine.created or "")]
+    return max(before, key=lambda run: run.submitted_at or "").name if before else None
+
+
 def _warn(runs: int) -> None:
     """Say early that a project has so many runs that its listing takes too long."""
     if runs >= MANY_RUNS:
@@ -174,10 +199,14 @@ def _all_machines(listed: Listed) -> Iterable[rows.Machine]:
 
 def _place(run: rows.Run) -> _Place | None:
     """Return where the machine of a run is, by the cloud's id; None if the run has no machine yet."""
-    got = run.latest_job_submission.job_provisioning_data if run.latest_job_submission is not None else None
+    got = _provisioned(run)
     if got is None or not got.instance_id or not got.backend:
         return None
     return got.backend, got.region or "", got.instance_id
+
+
+def _provisioned(run: rows.Run) -> rows.Provisioned | None:
+    return run.latest_job_submission.job_provisioning_data if run.latest_job_submission is not None else None
 
 
 def _after_run(row: rows.Run) -> Mapping[str, str]:

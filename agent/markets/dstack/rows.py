@@ -180,6 +180,7 @@ class Machine(msgspec.Struct):
     price: float | None = None
     instance_type: InstanceType | None = None
     created: str | None = None
+    hostname: str | None = None
 
 
 class Backend(msgspec.Struct):

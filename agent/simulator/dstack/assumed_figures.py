@@ -38,6 +38,11 @@ GIVES_UP_SECONDS = recorded(
     "seconds until the server calls a machine terminated that it could not end",
     _SERVER,
 )
+EVENT_SECONDS = assumed(
+    "DSTACK_EVENT_SECONDS",
+    30 * 86_400.0,
+    "seconds until the server deletes an event, by the source of the server",
+)
 CLIENT_SECONDS = assumed(
     "DSTACK_CLIENT_SECONDS",
     300.0,

@@ -53,6 +53,11 @@ class Machine:
     offline_until: float | None = None
     is_gone: bool = False
 
+    @property
+    def address(self) -> str | None:
+        """Return the address of its host, which its cloud names once it has booted."""
+        return None if self.status == "provisioning" else f"198.18.{self.number // 250}.{self.number % 250 + 1}"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Nowhere:

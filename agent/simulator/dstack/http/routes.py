@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agent.simulator.api_calls import Reply
+from agent.simulator.dstack import assumed_figures
 from agent.simulator.dstack.http import calls, views
 from agent.simulator.dstack.http.calls import Call
 from agent.simulator.dstack.model import Refused, Run
@@ -164,7 +165,8 @@ def events(surface: Surface, call: Call) -> Reply:
     wanted = call.fields.get("target_instances") or []
     if not 0 < len(wanted) <= 16:  # noqa: PLR2004 - as the server
         raise Refused(422, "List should have at least 1 item after validation", where=("body", "target_instances"))
-    found = [one for one in surface.world.machines.values() if one.uuid in wanted]
+    oldest = surface.world.now - assumed_figures.EVENT_SECONDS
+    found = [one for one in surface.world.machines.values() if one.uuid in wanted and one.created >= oldest]
     return calls.ok([views.event(machine, surface.world, surface.world.project) for machine in found])
 
 
