@@ -16,8 +16,10 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import Runtype
 from agent.markets import market_errors
 from agent.markets.dstack import names, orders
+from agent.markets.dstack.vendor_record import DstackOptions, findings
 from agent.markets.port import Login, Terms
 from agent.simulator.dstack import interpolation
+from agent.simulator.dstack import world as server
 from tests.markets.bench_dstack import dstack_bench
 from tests.markets.scene import LABEL, OFFER
 
@@ -216,6 +218,24 @@ async def test_nothing_is_offered_or_ordered_without_the_fleet() -> None:
         assert (caught.value.reason, await bench.calls("POST", "/runs/apply")) == ("no_fleet", 0)
         await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": ["gpubid"]})
         assert await bench.offers(), "a missing fleet is looked for at each question"
+        assert bench.market.not_sold() == {}
+
+
+async def test_a_full_fleet_offers_nothing_says_so_and_takes_runs_again_once_one_has_ended() -> None:
+    async with dstack_bench() as bench:
+        bench.world.make_fleet({**server.FLEET_CONFIGURATION, "nodes": {"min": 0, "max": 1}})
+        run_id = await bench.rent(await bench.offer())
+        await bench.running(run_id)
+        await bench.simulated.advance(61)
+        assert await bench.offers() == []
+        why = "the fleet gpubid is full (1 of 1 machines): raise `nodes` in its file, then `dstack apply -f` it"
+        assert bench.market.not_sold() == {Tenure.ON_DEMAND: why, Tenure.INTERRUPTIBLE: why}
+        (_, found) = await findings(bench.market, DstackOptions(fleet="gpubid", backends=("aws",)))
+        assert (found.sentence, found.fix) == tuple(why.split(": "))
+        with pytest.raises(market_errors.Unfinished):
+            await bench.market.release(run_id)
+        await bench.simulated.advance(61)
+        assert await bench.offers()
         assert bench.market.not_sold() == {}
 
 

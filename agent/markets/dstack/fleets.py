@@ -12,6 +12,10 @@ NO_CLOUD = (
 NO_CLOUD_NAMED = (
     "no cloud is named for dstack: set [markets.dstack] backends to some of those whose keys the server has ({})"
 )
+APPLY = "`dstack apply -f` it"
+FULL = " is full ("
+ENDED = frozenset({"terminating", "terminated"})
+"""The statuses of a machine that takes no place in its fleet."""
 LOOK_SECONDS = 60.0
 """How long an answer about the fleet is kept."""
 YAML = """\
@@ -83,4 +87,14 @@ def _mismatch(raw: bytes, name: str) -> str:
     if made.get("spot_policy") != "auto":
         # Without a policy the server takes the fleet for one of on-demand machines, and offers no spot machine.
         return f"the fleet {name} does not allow both spot and on-demand machines: make it with `spot_policy: auto`"
-    return ""
+    return _fullness(fleet.get("instances"), nodes.get("max"), name)
+
+
+def _fullness(machines: object, most: object, name: str) -> str:
+    """Return that a fleet is full: the server then offers nothing in it, and does not say why."""
+    if not isinstance(most, int) or not isinstance(machines, list):
+        return ""
+    active = sum(isinstance(one, dict) and one.get("status") not in ENDED for one in machines)
+    if active < most:
+        return ""
+    return f"the fleet {name}{FULL}{active} of {most} machines): raise `nodes` in its file, then {APPLY}"

@@ -113,6 +113,9 @@ def _fleet(options: DstackOptions, problem: str) -> Finding:
         return Finding("fleet", f"runs start in the fleet {options.fleet}, which keeps no idle machine")
     from agent.markets.dstack import fleets
 
+    if fleets.FULL in problem:
+        sentence, fix = problem.split(": ", 1)
+        return Finding("fleet", sentence, fix)
     made = fleets.recipe(options.fleet or "gpubid").strip().replace("\n", "; ")
     return Finding("fleet", problem, f"write these lines into fleet.dstack.yml ({made}), then `dstack apply -f` it")
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from agent.simulator.dstack import assumed_figures
-from agent.simulator.dstack.model import Kind
+from agent.simulator.dstack.model import Kind, Machine
 
 
 def kinds() -> Iterator[Kind]:
@@ -53,3 +53,13 @@ def fleet_of(order: Mapping[str, Any]) -> str:
     """Return the name of the first fleet of an order; empty without fleets."""
     first = (order.get("fleets") or [""])[0]
     return str(first.get("name") if isinstance(first, dict) else first)
+
+
+def is_full(fleet: Mapping[str, Any] | None, machines: Iterable[Machine]) -> bool:
+    """Return whether a fleet has as many machines as its file allows, so that nothing is offered in it."""
+    nodes = fleet["configuration"].get("nodes") if fleet is not None else None
+    most = nodes.get("max") if isinstance(nodes, Mapping) else None
+    if fleet is None or not isinstance(most, int):
+        return False
+    name = str(fleet["configuration"].get("name"))
+    return sum(one.fleet == name and one.status not in {"terminating", "terminated"} for one in machines) >= most

@@ -340,8 +340,9 @@ class World:
     # --- inside -----------------------------------------------------------------------------------------------------
     def offered(self, order: Mapping[str, Any]) -> list[Kind]:
         """Return the types that fit an order, the cheapest first."""
-        fleet = self.fleets.get(machine_kinds.fleet_of(order))
-        return machine_kinds.fitting(self.kinds, order, self.clients.used(self.backends, self.now), fleet)
+        fleet, clouds = self.fleets.get(machine_kinds.fleet_of(order)), self.clients.used(self.backends, self.now)
+        clouds = [] if machine_kinds.is_full(fleet, self.machines.values()) else clouds
+        return machine_kinds.fitting(self.kinds, order, clouds, fleet)
 
     def _chosen(self, order: Mapping[str, Any]) -> Kind | None:
         return next((kind for kind in self.offered(order) if self.free(kind)), None)
