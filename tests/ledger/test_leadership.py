@@ -240,6 +240,38 @@ def test_a_leader_that_is_not_upgraded_yet_is_seen_to_lead(box: Box, path: Path)
     assert (leader.epoch, leader.process) == (box.lead._epoch, 0)
 
 
+def test_a_leader_keeps_the_lead_when_its_replica_comes_back_within_a_look(
+    box: Box, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look had read the old beat, then saw a session that waits no more, and took it for frozen."""
+    boot, read = Boot(), leader_row.read
+    watching = standby(box, path, boot)
+    with lacking_replica(box.storage.address) as raw:
+        beating = threading.Thread(target=box.lead.beat)
+        beating.start()
+        while not raw.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'").fetchall():
+            """The beat is at the server in a moment."""
+        for _ in range(round(beat_watch.FROZEN_SECONDS) + 5):
+            watching.look()
+            boot.seconds += 1.0
+        assert watching.frozen is None
+
+        def read_before_the_end(link: Any) -> Any:
+            row = read(link)
+            raw.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+            raw.execute("SELECT pg_reload_conf()")
+            beating.join()
+            return row
+
+        with monkeypatch.context() as patched:
+            patched.setattr(leader_row, "read", read_before_the_end)
+            watching.look()
+    assert watching.frozen is None
+    watching.close()
+    box.lead.beat()
+    assert box.code is None
+
+
 def test_a_backup_that_reads_the_ledger_delays_no_takeover(
     box: Box, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

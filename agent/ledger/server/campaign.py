@@ -1,6 +1,7 @@
 """A standby at the server: it takes the lead when that is free, and ends the session of a frozen leader.
 
-1. A session whose commit waits for a replica of the server is not frozen, and is left alone.
+1. A session whose commit waits for a replica of the server is not frozen, and is left alone: its silence counts from
+   the end of the wait.
 2. A standby writes nothing to the ledger and sends nothing to a market.
 """
 
@@ -84,10 +85,14 @@ class Campaign:
         holder = session.holder(raw, self.storage.address.schema, session.LEADER)
         if holder is None:
             return
+        if holder.waits_for_replica:
+            # The wait may end within this look, before its beat is seen: the count begins after it.
+            self._watch = BeatWatch()
+            return
         beat = None if leader is None else (leader.epoch, leader.beat_at)
         has_beaten = leader is not None and leader.process == holder.process
         self._watch = self._watch.after(holder.process, beat, self._boottime(), has_beaten=has_beaten)
-        if self._watch.is_frozen and not holder.waits_for_replica:
+        if self._watch.is_frozen:
             self.frozen, self._watch = leader, BeatWatch()
             session.end(raw, holder.process)
 
