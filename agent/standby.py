@@ -19,8 +19,10 @@ from prometheus_client import CollectorRegistry
 
 from agent import systemd
 from agent.clock import Clock
+from agent.config.files import layers
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
+from agent.domain.record.event_kind import LoggedKind
 from agent.ledger.file import sidecar
 from agent.ledger.leader import Leader
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -29,7 +31,7 @@ from agent.ledger.storage_port import Storage
 from agent.observe import reload_review
 from agent.telemetry import lead_metrics
 from agent.telemetry.health import Health
-from agent.web import operator_socket, standby_site
+from agent.web import operator_socket, standby_site, web_server
 from agent.web.reading.reload_json import Reloaded
 from agent.web.standby_site import LastLook
 
@@ -71,16 +73,17 @@ class Standby:
         self._health.expect("look", LATE_SECONDS)
         self._last_look = LastLook()
         self._unfit, self._judged_at = "", -math.inf
-        self._is_told_again = False
+        self._is_told_again = self._has_looked = False
         self._is_told = ""
         lead_metrics.show_version(registry)
         self._figures = lead_metrics.LeadFigures(registry)
         self._figures.follow(lambda: 0.0, lambda: self._last_look.since_seconds, lambda: self._last_look.beat_seconds)
 
     async def run(self) -> bool:
-        """Return True once this daemon leads, or False after a SIGHUP: then its files are to be read again.
+        """Return True once this daemon leads, or False after a reload: then its files are to be read again.
 
         Raises:
+            CredentialError: the password of the ledger is missing at the start.
             LedgerError: the machine's small files are of another fleet, or the ledger is damaged.
             ListenError: the address of [web] or the operators' socket cannot be served.
         """
@@ -89,7 +92,7 @@ class Standby:
         async with contextlib.AsyncExitStack() as open_parts:
             open_parts.callback(self._campaign_over)
             await self._serve(open_parts)
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._read_again)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
             open_parts.callback(signal.signal, signal.SIGHUP, signal.SIG_IGN)
             open_parts.callback(asyncio.get_running_loop().remove_signal_handler, signal.SIGHUP)
             self._notifier.ready(self._last_look.sentence)
@@ -98,19 +101,33 @@ class Standby:
                     return True
             return False
 
+    def _reload(self) -> None:
+        for problem in self._reloaded().problems:
+            log.error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
+
     def _reloaded(self) -> Reloaded:
         """Read the files, and begin anew with them if they are good."""
         file = str(self._config.file)
         try:
-            digest = self._read().digest
+            config = self._read()
+            self._refuse_unserved(config)
         except ConfigError as error:
             return Reloaded(file, self._config.digest, error.problems)
-        self._read_again()
-        return Reloaded(file, digest)
-
-    def _read_again(self) -> None:
         self._is_told_again = True
         self._campaign.wake()
+        return Reloaded(file, config.digest)
+
+    def _refuse_unserved(self, config: Config) -> None:
+        """Refuse a new address of the page that another program has: this standby would end."""
+        mine, wanted = self._config.listen, config.listen
+        if (wanted.host, wanted.port) == (mine.host, mine.port):
+            return
+        try:
+            # This standby has its own port, on another of the machine's addresses.
+            web_server.refuse_unserved(wanted.host, 0 if wanted.port == mine.port else wanted.port)
+        except web_server.ListenError as error:
+            problem = layers.read(config.file).problem(("web", "listen"), error.code, str(error))
+            raise ConfigError([problem]) from None
 
     def _campaign_over(self) -> None:
         if not self._campaign.has_won:
@@ -136,16 +153,21 @@ class Standby:
         except asyncio.CancelledError:
             self._campaign.wake()
             raise
-        except LedgerError as error:
-            if error.code not in _WAITED_FOR:
+        except (LedgerError, systemd.CredentialError) as error:
+            if not self._is_waited_for(error):
                 raise
-            self._last_look = LastLook(None, error.sentence)
+            self._last_look = LastLook(None, str(error))
+        self._has_looked = True
         if self._campaign.frozen is not frozen and self._campaign.frozen is not None:
             log.warning("leader.frozen", host=self._campaign.frozen.host, epoch=self._campaign.frozen.epoch)
         self._tell()
         self._health.progressed("look")
         self._notifier.watchdog()
         return self._campaign.has_won
+
+    def _is_waited_for(self, error: LedgerError | systemd.CredentialError) -> bool:
+        """Return whether an error may pass. A password that is missing at the start is a mistake, later a rotation."""
+        return error.code in _WAITED_FOR if isinstance(error, LedgerError) else self._has_looked
 
     async def _judged(self, leader: Leader | None) -> str:
         """Return why this box could not take over; empty if it could, or nobody leads."""

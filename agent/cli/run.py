@@ -14,7 +14,7 @@ import typer
 from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -73,30 +73,57 @@ async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", co
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, mine.cancel if mine is not None else sys.exit)
     try:
-        while not await _run(settings, tuned, config, is_dry=is_dry):
-            settings, tuned = _read_again(config, settings, tuned)
+        await _run_with_good_files(settings, tuned, config, is_dry=is_dry)
     except asyncio.CancelledError:
         _print_line("stopped before it was ready; nothing was sent")
 
 
-def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") -> "tuple[Config, Mapping[str, Tuned]]":
-    """Return the files as they are now, or the last good ones. SIGHUP makes a standby read them again."""
+async def _run_with_good_files(settings: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:
+    """Run the daemon. A standby whose new files name an address or folder that it cannot use goes back to the last."""
+    from agent.web.web_server import ListenError
+
+    last: tuple[Config, Mapping[str, Tuned]] | None = None
+    while True:
+        try:
+            if await _run(settings, tuned, file, is_dry=is_dry):
+                return
+        except ListenError as error:
+            if last is None:
+                exits.stop(exits.BAD_INPUT, [str(error)])
+            _refuse([str(error)])
+            (settings, tuned), last = last, None
+        else:
+            last = settings, tuned
+            settings, tuned = _read_again(file, *last)
+
+
+def _refuse(problems: "Iterable[object]") -> None:
     import structlog
 
+    from agent.domain.record.event_kind import LoggedKind
+
+    for problem in problems:
+        structlog.get_logger("gpubid.run").error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
+
+
+def _read_again(file: Path, settings: "Config", tuned: "Mapping[str, Tuned]") -> "tuple[Config, Mapping[str, Tuned]]":
+    """Return the files as they are now, or the last good ones. SIGHUP makes a standby read them again."""
     from agent.cli.shared import named_keys
     from agent.config.problems import ConfigError
-    from agent.domain.record.event_kind import LoggedKind
 
     try:
         return named_keys.read_for_start(file)
     except ConfigError as error:
-        for problem in error.problems:
-            structlog.get_logger("gpubid.run").error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
+        _refuse(error.problems)
         return settings, tuned
 
 
 async def _won(config: "Config", notifier: "Notifier", file: Path) -> "Storage | None":
-    """Stand by until this daemon leads; return its ledger's place, or None if the files are to be read again."""
+    """Stand by until this daemon leads; return its ledger's place, or None if the files are to be read again.
+
+    Raises:
+        ListenError: the standby's page or its operators' socket cannot be served.
+    """
     from agent.ledger import storage
 
     if config.ledger_server is None:
@@ -106,16 +133,11 @@ async def _won(config: "Config", notifier: "Notifier", file: Path) -> "Storage |
     from agent.clock import SystemClock
     from agent.standby import Standby
     from agent.telemetry import metric_families
-    from agent.web.web_server import ListenError
 
     campaign = storage.campaign(config.ledger, config.ledger_server, session.ledger_password)
     registry = metric_families.registry()
     standby = Standby(config, campaign, registry, notifier, SystemClock(), lambda: named_keys.read_for_start(file)[0])
-    try:
-        has_won = await standby.run()
-    except ListenError as error:
-        exits.stop(exits.BAD_INPUT, [str(error)])
-    return campaign.storage if has_won else None
+    return campaign.storage if await standby.run() else None
 
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> bool:

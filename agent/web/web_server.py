@@ -6,6 +6,7 @@ signature; every other route answers only requests that use one of our names (ag
 
 import asyncio
 import errno
+import socket
 from collections.abc import Collection, Iterable
 
 from aiohttp import web
@@ -100,6 +101,22 @@ class Server:
         role = {"role": self._health.role} if self._health.role else {}
         late = [*map(str, self._health.late()), *self._health.troubled()]
         return web.json_response({"ok": is_good, "late": late, **role}, status=200 if is_good else 503)
+
+
+def refuse_unserved(host: str, port: int) -> None:
+    """Refuse an address that could not be served now.
+
+    Raises:
+        ListenError: as `Server.start`.
+    """
+    try:
+        for family, kind, number, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, number) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                probe.listen(1)
+    except OSError as error:
+        raise ListenError(_refusal(f"{host}:{port}", error)) from None
 
 
 def _refusal(address: str, error: OSError) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 from pathlib import Path
 
 import aiohttp
@@ -193,6 +194,67 @@ async def test_a_standby_refuses_files_with_a_key_that_it_cannot_read_and_stands
                 return (await two.gpubid(1, "reload")).code == 0
 
             await until(is_applied, "that it stands by on and takes good files")
+
+
+async def test_a_standby_that_cannot_use_its_new_files_stands_by_on_with_the_last_ones(
+    tmp_path: Path, database: str
+) -> None:
+    """It said "applied" and ended with 2, as for a key that it cannot read."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+            file = two.places[1] / "agent.toml"
+            good = file.read_text()
+            with socket.socket() as other:
+                port = ports.free()
+                other.bind(("127.0.0.1", port))
+                other.listen()
+                address = f"127.0.0.1:{port}"
+                file.write_text(good.replace("127.0.0.1:0", address))
+                refused = await two.gpubid(1, "reload")
+                assert (refused.code, f"web.listen: cannot listen on {address}" in refused.err) == (2, True), refused
+                second.process.send_signal(signal.SIGHUP)
+                told = await second.until_logged("config.refused")
+                assert f"cannot listen on {address}" in told[0]["problem"]
+            file.write_text(good.replace('path = "ledger.sqlite"', 'path = "no/folder/ledger.sqlite"'))
+            second.process.send_signal(signal.SIGHUP)
+            await second.until_logged("config.refused", times=2)
+            file.write_text(good)
+
+            async def is_applied() -> bool:
+                return (await two.gpubid(1, "reload")).code == 0
+
+            await until(is_applied, "that it stands by on and takes good files")
+
+
+async def test_a_standby_whose_password_is_empty_for_a_moment_stands_by_on(tmp_path: Path, database: str) -> None:
+    """A rotation writes the file anew. The standby ended with 2, and was not started again."""
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        word, file = two.places[1] / "word", two.places[1] / "agent.toml"
+        word.write_text(postgres.PASSWORD)
+        file.write_text(file.read_text().replace('credential = "ledger_password"', 'credential_file = "word"'))
+        async with two.daemon(1) as second:
+            await until_standing_by(second)
+            word.write_text("")
+            with administered(ServerAddress(two.url, two.schema)) as raw:
+                raw.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s "
+                    "AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')",
+                    (engines.ROLE,),
+                )
+
+            def is_troubled() -> bool:
+                assert second.process.returncode is None, second.err[-3:]
+                return any("no leader is seen" in each["reason"] and "word" in each["reason"] for each in seen())
+
+            def seen() -> list[dict[str, str]]:
+                return second.logs("lead.seen")
+
+            await until(is_troubled, "that it has no password")
+            word.write_text(postgres.PASSWORD)
+            await until(lambda: "leads since" in seen()[-1]["reason"], "that it sees the leader again")
 
 
 async def test_a_standby_that_is_older_than_the_tables_says_so_before_a_failover(tmp_path: Path, database: str) -> None:
