@@ -315,6 +315,25 @@ async def test_a_standby_leads_whatever_its_reading_role_may_do(tmp_path: Path, 
             assert (await two.until_running(1))["lease"] == lease["lease"]
 
 
+async def test_a_standby_looks_on_while_a_table_that_it_reads_is_locked(tmp_path: Path, database: str) -> None:
+    """It waited for the table for as long as that took, and saw meanwhile nothing of the leader's end."""
+    import psycopg
+
+    async with pair(tmp_path, database) as two, two.daemon(0) as first:
+        await until_led(first)
+        lease = await two.until_running(0)
+        with psycopg.connect(database) as operator:
+            operator.execute(f'LOCK TABLE "{two.schema}".intents IN ACCESS EXCLUSIVE MODE'.encode())
+            async with two.daemon(1) as second:
+                await until_standing_by(second)
+                assert "it could not take over" in second.logs("lead.seen")[0]["reason"]
+                operator.rollback()
+                first.process.send_signal(signal.SIGKILL)
+                await first.ended()
+                await until_led(second)
+                assert (await two.until_running(1))["lease"] == lease["lease"]
+
+
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:
     """After a blackout a box may be up before its ledger's server; systemd would give up after six starts."""
     with postgres.serving() as server:

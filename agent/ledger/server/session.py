@@ -26,6 +26,8 @@ from agent.ledger.server_address import ServerAddress
 CONNECT_SECONDS = 5
 KEEPALIVE = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
 """A client that is cut off loses its session after about eleven seconds; by default the server waits two hours."""
+READ_PATIENCE_SECONDS = 5.0
+"""How long a session that only reads waits for a table that somebody else has locked whole."""
 WRITER, LEADER = "ledger", "leader"
 """The lock of the session that writes, and of the session that leads."""
 LOCK_PATIENCE_SECONDS = 3.0
@@ -113,6 +115,8 @@ def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool)
         "synchronous_commit": "on",
         **KEEPALIVE,
     }
+    if reads:
+        settings["lock_timeout"] = round(READ_PATIENCE_SECONDS * 1000)
     chosen = sql.SQL(", ").join(
         sql.SQL("set_config({}, {}, false)").format(sql.Literal(name), sql.Literal(str(value)))
         for name, value in settings.items()
