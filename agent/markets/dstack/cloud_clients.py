@@ -38,13 +38,14 @@ class CloudClients:
 
     async def ask(self, clouds: Mapping[str, bool]) -> None:
         """Ask about clouds, each with whether a machine of it ends; wait a little for the answers."""
-        self._asking = {cloud: task for cloud, task in self._asking.items() if not task.done()}
+        self._take_answers()
         self._proven = {cloud: at for cloud, at in self._proven.items() if cloud in clouds or cloud in self._asking}
         for cloud, is_urgent in clouds.items():
             if cloud not in self._asking and (is_urgent or self._is_due(cloud)):
                 self._asking[cloud] = asyncio.create_task(self._question(cloud))
         if self._asking:
             await asyncio.wait(self._asking.values(), timeout=PATIENCE_SECONDS)
+        self._take_answers()
 
     def proven(self, backends: Collection[str]) -> Mapping[str, float]:
         """Return those of some clouds whose last answer had rows, with the monotonic second of the question."""
@@ -55,6 +56,14 @@ class CloudClients:
         for task in self._asking.values():
             task.cancel()
         await asyncio.gather(*self._asking.values(), return_exceptions=True)
+
+    def _take_answers(self) -> None:
+        """Drop the questions that are answered. What no market error explains is raised here, not lost."""
+        answered = [task for task in self._asking.values() if task.done()]
+        self._asking = {cloud: task for cloud, task in self._asking.items() if not task.done()}
+        errors = [error for task in answered if not task.cancelled() and (error := task.exception()) is not None]
+        if errors:
+            raise errors[0]
 
     def _is_due(self, cloud: str) -> bool:
         return self._clock.monotonic() - self._proven.get(cloud, -EVERY_SECONDS) >= EVERY_SECONDS
