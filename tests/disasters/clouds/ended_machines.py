@@ -53,7 +53,8 @@ class EndedMachines:
         if self._app is not sight.app:
             self._app, self._whole = sight.app, {}
         self._watched = {name: watch for name, watch in self._watched.items() if name in kept}
-        is_true = sight.saw_truly(MARKET) and not any(each.market == "ledger" for each in sight.struck)
+        # A struck plan of a cloud proves no client of it, and without one the program believes no end.
+        is_true = sight.saw_truly(MARKET) and not any(each.market in {"ledger", MARKET} for each in sight.struck)
         counted = {lease.instance_id for lease in sight.leases if lease.bills is Bills.GPU_AND_DISK}
         for name, run in kept.items():
             if run.reason is None:
