@@ -152,8 +152,9 @@ def _print(
             session.say(sentence)
         for row in said["done"]:
             session.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
+    left: list[Any] = []
     if waits_at is not None:
-        late = _wait(waits_at, orders, said["done"], to_error=as_json)
+        late, left = [], _wait(waits_at, orders, said["done"], to_error=as_json)
     if as_json:
         session.print_json(said)
     else:
@@ -164,7 +165,7 @@ def _print(
             session.say(line)
         if late:
             session.say(f"recorded, but not all is confirmed; {again}")
-    return bool(late or doubts or given.unsent)
+    return bool(late or left or doubts or given.unsent)
 
 
 def _wait(
