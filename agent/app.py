@@ -97,7 +97,7 @@ class App:
         turn = Turn(self._cycle.reading.interrupted)
         self._turn = turn.lock
         self._person_orders = PersonOrders(
-            ledger, clock, self._executor, turn, self._grounds, lambda: self.signs.spread(self.rules.workloads)
+            ledger, clock, self._executor, turn, self.grounds, lambda: self.signs.spread(self.rules.workloads)
         )
 
     def _poller(self, settings: MarketSettings, outside: Outside) -> Poller:
@@ -342,7 +342,8 @@ class App:
             await market.close()
         await self.ledger.close()
 
-    def _grounds(self) -> order_grounds.Grounds:
+    def grounds(self) -> order_grounds.Grounds:
+        """Return the state against which a person's order is read now."""
         now = self.clock.now()
         known = self.ledger.recollection(now)
         return order_grounds.Grounds(self.rules.workloads, tuple(self.markets), known, now)

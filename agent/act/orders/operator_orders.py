@@ -253,7 +253,7 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
 def _refuse_ending(place: Slot, lease: Lease, grounds: Grounds) -> None:
     """Refuse a slot whose leases end: an adopted one would be released at once, with its disk."""
     holds = hold.in_force(grounds.known.holds, grounds.now)
-    there = operator_holds.of_lease(msgspec.structs.replace(lease, slot=place))
+    there = hold.including(msgspec.structs.replace(lease, slot=place))
     done = operator_holds.find(holds, (Word.DONE,), operator_holds.of_slot(place))
     ending = done or operator_holds.find(holds, (Word.KILL,), there)
     if ending is not None:

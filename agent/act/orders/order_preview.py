@@ -69,7 +69,7 @@ def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
     mine = [
         lease
         for lease in grounds.known.leases
-        if lease.is_open and (lease.lease_id in actions or meaning.target in operator_holds.of_lease(lease))
+        if lease.is_open and (lease.lease_id in actions or meaning.target in hold.including(lease))
     ]
     return [(lease, _action(lease, actions.get(lease.lease_id, GOES_ON))) for lease in mine]
 

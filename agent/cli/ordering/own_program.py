@@ -35,9 +35,7 @@ class OwnProgram:
 
         if order.verb not in operator_orders.ENDING or not self.unreached:
             return []
-        app, now = self.app, self.app.clock.now()
-        grounds = order_grounds.Grounds(app.rules.workloads, tuple(app.markets), app.ledger.recollection(now), now)
-        _, leases = order_grounds.named(order.target, grounds)
+        _, leases = order_grounds.named(order.target, self.app.grounds())
         return [f"{lease.lease_id} at {lease.market}" for lease in leases if lease.market in self.unreached]
 
 

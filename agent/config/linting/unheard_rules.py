@@ -1,5 +1,6 @@
 """Findings about rules of [notify] that send nothing, and about channels that no rule names."""
 
+import json
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -31,4 +32,4 @@ def _of_rule(key: str, rule: Rule, config: Config) -> Iterator[Finding]:
     there = config.notify.channels
     if there and not set(there) & set(rule.channels):
         sentence = f"none of its channels is set up, which are {', '.join(rule.channels)}"
-        yield Finding(f"{key}.channels", sentence, f"write channels = {list(there)}".replace("'", '"'))
+        yield Finding(f"{key}.channels", sentence, f"write channels = {json.dumps(there)}")

@@ -37,11 +37,6 @@ def of_slot(place: Slot) -> tuple[Target, ...]:
     return hold.of_workload(place.workload), hold.of_slot(place)
 
 
-def of_lease(lease: Lease) -> tuple[Target, ...]:
-    """Return the targets of holds that include a lease."""
-    return *of_slot(lease.slot), hold.of_lease(lease.lease_id), *hold.of_place(lease.host, lease.owner)
-
-
 def find(
     holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...], work: Workload | None = None
 ) -> Reason | None:
@@ -102,7 +97,7 @@ def why_idle(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
     if stopped is not None:
         return stopped
     for lease in leases:
-        targets += of_lease(lease)
+        targets += hold.including(lease)
     return find(holds, (Word.PAUSE,), targets) or (None if leases else _shut(fleet, place, holds))
 
 
@@ -124,11 +119,11 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             continue
         # A stranger with a label of the slot is no part of its work. What a person ends or stops includes it.
         done = find(holds, (Word.DONE,), of_slot(lease.slot)) if not lease.is_held else None
-        ends = done or find(holds, (Word.KILL,), of_lease(lease))
+        ends = done or find(holds, (Word.KILL,), hold.including(lease))
         if ends is not None:
             yield Release(lease, ends)
             continue
-        paused = find(holds, (Word.PAUSE,) if lease.is_held else (Word.PAUSE, Word.HELD), of_lease(lease))
+        paused = find(holds, (Word.PAUSE,) if lease.is_held else (Word.PAUSE, Word.HELD), hold.including(lease))
         # A lease that is missing from the listing is paused when it is listed again.
         if paused is not None and not fleet.is_stopped(lease) and lease.state is not LeaseState.MISSING:
             yield Pause(lease, paused)
@@ -161,7 +156,7 @@ def forbidden(decision: Decision, holds: Holds) -> Reason | None:
         targets = (*of_slot(decision.slot), *hold.of_place(offer.host, offer.owner))
         return find(holds, (*OFF_THE_MARKET, Word.HELD), targets)
     if isinstance(decision, Resume | Rebid) and raises_spend(decision):
-        return find(holds, (Word.KILL, Word.LOCK, Word.PAUSE, Word.HELD), of_lease(decision.lease))
+        return find(holds, (Word.KILL, Word.LOCK, Word.PAUSE, Word.HELD), hold.including(decision.lease))
     return None
 
 

@@ -254,10 +254,9 @@ def _changed(after: After, lease: Lease) -> Finding:
 
 def _new_signs(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
     """Yield the leases that work without the new sign of readiness. None of them is released for it."""
-    names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
+    works = _works_by_any_name(after.workloads)
     for lease in kept:
-        name = lease.slot.workload
-        work, old = names.get(name) or names.get(new_names.get(name, "")), before.get(name)
+        work, old = works.get(lease.slot.workload), before.get(lease.slot.workload)
         if work is None or old is None or not work.ready.is_asked or work.ready.mark == old.ready.mark:
             continue
         if lease.state is LeaseState.RUNNING and lease.ready_since is None and lease.may_have_worked:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice
 from agent.domain import span_text
 from agent.domain.fleet import MarketView
@@ -184,7 +183,7 @@ def _unkept(found: Iterable[Unaccounted], holds: Iterable[OperatorHold], now: da
 
 
 def _of_target(kills: Holds, lease: Lease) -> OperatorHold | None:
-    found = (kills.get((Word.KILL, target)) for target in operator_holds.of_lease(lease))
+    found = (kills.get((Word.KILL, target)) for target in hold.including(lease))
     return next((kill for kill in found if kill is not None), None)
 
 

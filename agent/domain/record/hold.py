@@ -116,6 +116,12 @@ def of_lease(lease_id: str) -> Target:
     return Target(TargetKind.LEASE, lease_id)
 
 
+def including(lease: Lease) -> tuple[Target, ...]:
+    """Return the targets that include a lease: its workload, slot, host, owner and market, and the lease itself."""
+    mine = of_workload(lease.slot.workload), of_slot(lease.slot), of_lease(lease.lease_id)
+    return *mine, *of_place(lease.host, lease.owner)
+
+
 def of_place(host: HostKey, owner: OwnerKey) -> tuple[Target, Target, Target]:
     """Return a host, its owner and its market as targets."""
     return Target(TargetKind.HOST, str(host)), Target(TargetKind.OWNER, str(owner)), of_market(host.market)
@@ -162,9 +168,5 @@ def in_force(holds: Iterable[OperatorHold], now: datetime) -> Holds:
 
 def keeps_disk(lease: Lease, holds: Holds) -> bool:
     """Return whether a hold stops a lease and keeps its disk: a pause, a held slot or workload, or such a kill."""
-    targets = (
-        *(of_workload(lease.slot.workload), of_slot(lease.slot), of_lease(lease.lease_id)),
-        *of_place(lease.host, lease.owner),
-    )
     is_kill = (Word.KILL, DISKS) in holds
-    return is_kill or any((word, target) in holds for word in (Word.PAUSE, Word.HELD) for target in targets)
+    return is_kill or any((word, target) in holds for word in (Word.PAUSE, Word.HELD) for target in including(lease))

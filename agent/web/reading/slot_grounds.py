@@ -57,7 +57,7 @@ def _kept_by(fleet: Fleet, work: Workload, place: Slot, mine: list[Lease]) -> It
 
 def _targets(fleet: Fleet, work: Workload, place: Slot, mine: list[Lease]) -> set[Target]:
     markets = {hold.of_market(name) for name in fleet.markets if work.may_use(name)}
-    leases = (target for lease in mine for target in operator_holds.of_lease(lease))
+    leases = (target for lease in mine for target in hold.including(lease))
     return {EVERYTHING, *operator_holds.of_slot(place), *leases, *markets}
 
 

@@ -128,7 +128,7 @@ def _ailment(lease: Lease | None) -> str:
 
 def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequence[RecordedDecision]) -> str:
     """Return why a slot is not running: first a person's order, then the last decision."""
-    of_leases = tuple(target for lease in mine for target in operator_holds.of_lease(lease))
+    of_leases = tuple(target for lease in mine for target in hold.including(lease))
     targets = of_leases or operator_holds.of_slot(place)
     words = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
     word = operator_holds.find(holds, words, targets)
