@@ -4,6 +4,7 @@ Apprise is the real library too, and posts to our own server.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -61,6 +62,13 @@ def sender(ledger: Ledger, clock: SteppedClock, notify: Notify, seen: Callable[.
     return Dispatcher(ledger, clock, notify, ways, seen or (lambda *_: None))
 
 
+async def stopped(running: "asyncio.Future[None]") -> None:
+    """Stop a dispatcher, and wait until the command that it may be running has ended."""
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
 async def test_news_are_told_once(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
     await happen(ledger, clock)
     mine = sender(ledger, clock, Notify(webhook=Webhook(url=receiver.url)))
@@ -80,7 +88,7 @@ async def test_what_the_first_cycle_of_a_new_ledger_does_is_told(
     await happen(ledger, clock)
     mine.wake()
     await programs.until(lambda: receiver.got, "the news")
-    running.cancel()
+    await stopped(running)
     assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
 
 
@@ -287,7 +295,7 @@ async def test_a_channel_that_is_removed_while_it_hangs_ends_no_other_message(
     mine.wake()
     await programs.until(told.exists, "the next message")
     assert not running.done()
-    running.cancel()
+    await stopped(running)
 
 
 NIGHT = Quiet(WindowRule("0 22 * * *", dt.timedelta(hours=9)), Severity.WARNING)
