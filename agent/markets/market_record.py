@@ -198,9 +198,13 @@ class Webhooks:
     """Returns a delivery signed with a secret at an instant, of an event that means nothing."""
 
 
-async def no_findings(_market: "port.Market", _options: MarketOptions | None, /) -> Sequence[Finding]:
+async def no_findings(_market: "port.Market", _options: MarketOptions | None, _slots: int, /) -> Sequence[Finding]:
     """Find nothing."""
     return ()
+
+
+Findings = Callable[["port.Market", MarketOptions | None, int], Awaitable[Sequence[Finding]]]
+"""Returns what it found; the number is that of the slots that may run at the market."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +239,7 @@ class MarketRecord:
     """The title of the handbook's page on it as a fallback of other markets. `gpubid init` names the page, if any."""
     key_scope: KeyScope | None = None
     """How `gpubid doctor` finds out how much a key may do."""
-    findings: Callable[["port.Market", MarketOptions | None], Awaitable[Sequence[Finding]]] = field(default=no_findings)
+    findings: Findings = field(default=no_findings)
     """Further checks of `gpubid doctor`, with requests that only read. Raises: MarketError."""
     check_query: Callable[[str], object] | None = None
     """Raises ValueError for a workload's `query` that its search grammar does not know; None if it has no grammar."""

@@ -230,7 +230,7 @@ async def test_a_full_fleet_offers_nothing_says_so_and_takes_runs_again_once_one
         assert await bench.offers() == []
         why = "the fleet gpubid is full (1 of 1 machines): raise `nodes` in its file, then `dstack apply -f` it"
         assert bench.market.not_sold() == {Tenure.ON_DEMAND: why, Tenure.INTERRUPTIBLE: why}
-        (_, found) = await findings(bench.market, DstackOptions(fleet="gpubid", backends=("aws",)))
+        (_, found) = await findings(bench.market, DstackOptions(fleet="gpubid", backends=("aws",)), 2)
         assert (found.sentence, found.fix) == tuple(why.split(": "))
         with pytest.raises(market_errors.Unfinished):
             await bench.market.release(run_id)

@@ -55,16 +55,25 @@ def test_the_name_of_a_fleet_is_one_of_the_server(fleet: str) -> None:
 
 async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_file() -> None:
     async with dstack_bench() as bench:
-        assert [one.fix for one in await findings(bench.market, MINE)] == ["", ""]
+        assert [one.fix for one in await findings(bench.market, MINE, 2)] == ["", ""]
         await bench.simulated.control("POST", "/backends", {"market": "dstack", "names": ["cloudrift"]})
-        clouds, fleet = await findings(bench.market, MINE)
+        clouds, fleet = await findings(bench.market, MINE, 2)
         assert "aws, lambda" in clouds.sentence
         assert fleet.fix == ""
         await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
         await bench.simulated.advance(61)
-        _, fleet = await findings(bench.market, MINE)
+        _, fleet = await findings(bench.market, MINE, 2)
         assert "nodes: 0..20; idle_duration: 0s; spot_policy: auto" in fleet.fix
-        assert (await findings(bench.market, DstackOptions()))[0].fix.startswith("write [markets.dstack] backends")
+        assert (await findings(bench.market, DstackOptions(), 2))[0].fix.startswith("write [markets.dstack] backends")
+
+
+async def test_doctor_compares_the_room_of_the_fleet_with_the_slots() -> None:
+    async with dstack_bench() as bench:
+        enough, short = [(await findings(bench.market, MINE, slots))[1] for slots in (20, 21)]
+        assert enough.fix == ""
+        assert short.sentence == "the fleet gpubid has room for 20 machines, but 21 slots may run in it"
+        assert short.fix == "raise `nodes` in its file, then `dstack apply -f` it"
+        assert not short.is_failure
 
 
 async def test_the_first_pass_tells_that_the_fleet_is_missing_and_the_next_one_that_it_is_there() -> None:

@@ -24,7 +24,7 @@ async def test_the_keys_of_the_table_reach_the_adapter(clock: SteppedClock) -> N
         try:
             await market.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL)
             (row,) = await market.instances()
-            finding, quota = await RECORD.findings(market, options)
+            finding, quota = await RECORD.findings(market, options, 1)
         finally:
             await market.close()
     assert wire.seen[0].json["project"] == spot_bids.PROJECT
@@ -41,7 +41,7 @@ async def test_without_the_price_of_a_disk_nothing_is_placed_but_all_is_listed(c
             with pytest.raises(market_errors.Rejected, match="disk_per_gb_month"):
                 await market.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL)
             assert len(await market.instances()) == 1
-            finding, _ = await RECORD.findings(market, MithrilOptions(project="proj_1"))
+            finding, _ = await RECORD.findings(market, MithrilOptions(project="proj_1"), 1)
         finally:
             await market.close()
     assert Tenure.INTERRUPTIBLE in market.not_sold()
@@ -73,7 +73,7 @@ async def test_doctor_says_which_quota_leaves_no_room(
         return Says(rows) if seen.path == "/v2/quotas" else spot_bids.project(seen)
 
     async with spot_bids.mithril_saying(answers, clock) as (market, wire):
-        _, quota = await RECORD.findings(market, MithrilOptions(project=spot_bids.PROJECT))
+        _, quota = await RECORD.findings(market, MithrilOptions(project=spot_bids.PROJECT), 1)
     assert (quota.sentence, bool(quota.fix)) == (sentence, is_warning)
     assert wire.seen[0].query["project"] == spot_bids.PROJECT
 

@@ -83,7 +83,10 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
 
     outside = Outside(SystemClock(), session.secret, {})
     bound, refused = await _ledger_facts(config)
-    lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
+    lines: list[doctor_checks.Line] = []
+    for one in config.markets:
+        slots = sum(work.most_live for work in config.workloads if work.may_use(one.name))
+        lines += await doctor_checks.market(one, outside, bound, slots)
     lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
     is_moved = any(line.name == "ledger" for line in refused)
     lines += refused

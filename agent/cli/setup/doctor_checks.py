@@ -62,8 +62,8 @@ def versions() -> list[Line]:
     return [Line("versions", Verdict.OK, sentence)]
 
 
-async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
-    """Check one market: its key, account and permissions, credit, clock and listing."""
+async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str], slots: int) -> list[Line]:
+    """Check one market, where some slots may run: its key, account and permissions, credit, clock and listing."""
     from agent.markets import market_errors, registered_markets
     from agent.systemd import CredentialError
 
@@ -80,7 +80,7 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
         account = await it.account()
         lines += [_key(settings.name, account, bound), *_credit(settings.name, account)]
         lines += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
-        lines += [*_settlement(settings.name, it), *await _findings(settings, it)]
+        lines += [*_settlement(settings.name, it), *await _findings(settings, it, slots)]
     except market_errors.Unauthorized as error:
         return [
             Line(
@@ -140,11 +140,11 @@ def _settlement(name: str, it: "Market") -> list[Line]:
     return [Line(f"credit {name}", Verdict.OK, sentence)]
 
 
-async def _findings(settings: "MarketSettings", it: "Market") -> list[Line]:
+async def _findings(settings: "MarketSettings", it: "Market", slots: int) -> list[Line]:
     """Make the checks that only this market has."""
     from agent.markets import registered_markets
 
-    found = await registered_markets.record(settings.name).findings(it, settings.options)
+    found = await registered_markets.record(settings.name).findings(it, settings.options, slots)
     verdicts = {(False, False): Verdict.OK, (True, False): Verdict.WARN}
     return [
         Line(f"{each.about} {settings.name}", verdicts.get((bool(each.fix), each.is_failure), Verdict.FAIL), *each[1:3])

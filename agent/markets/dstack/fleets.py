@@ -1,6 +1,7 @@
 """The fleet in which our runs start: it begins without machines, allows spot and on-demand, and keeps none idle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent import clock as clocks
 from agent.markets import market_errors, text, tolerant_rows
@@ -13,6 +14,7 @@ NO_CLOUD_NAMED = (
     "no cloud is named for dstack: set [markets.dstack] backends to some of those whose keys the server has ({})"
 )
 APPLY = "`dstack apply -f` it"
+MORE = f"raise `nodes` in its file, then {APPLY}"
 FULL = " is full ("
 ENDED = frozenset({"terminating", "terminated"})
 """The statuses of a machine that takes no place in its fleet."""
@@ -49,6 +51,8 @@ class Fleet:
         self._looked_at: float | None = None
         self.last_problem = ""
         """Why the fleet could not be used at the last look; empty if it could, or before the first look."""
+        self.most_machines: int | None = None
+        """How many machines it may have, by the last look; None if it has no bound, or before the first look."""
 
     async def why_unusable(self) -> str:
         """Return why it cannot be used and how to fix that; empty if it can. Raises: as a read, without NotFound."""
@@ -66,15 +70,23 @@ class Fleet:
             raw = await self._client.fleet(self._name)
         except market_errors.NotFound:
             return f"dstack has no fleet {self._name}: `gpubid doctor` prints the file for `dstack apply -f`"
-        return _mismatch(raw, self._name)
+        fleet = tolerant_rows.document(raw, "The fleet")
+        made = _configuration(fleet)
+        nodes = made.get("nodes")
+        most = nodes.get("max") if isinstance(nodes, dict) else None
+        self.most_machines = most if isinstance(most, int) else None
+        return _mismatch(fleet, made, self._name) or _fullness(fleet.get("instances"), self.most_machines, self._name)
 
 
-def _mismatch(raw: bytes, name: str) -> str:
-    fleet = tolerant_rows.document(raw, "The fleet")
+def _configuration(fleet: Mapping[str, Any]) -> dict[str, Any]:
     spec = fleet.get("spec")
     made = spec.get("configuration") if isinstance(spec, dict) else None
     if not isinstance(made, dict):
         raise market_errors.Malformed("dstack showed a fleet without its configuration; try again later.")
+    return made
+
+
+def _mismatch(fleet: Mapping[str, Any], made: Mapping[str, Any], name: str) -> str:
     nodes = made.get("nodes")
     if fleet.get("status") != "active":
         return f"the fleet {name} is {text.clean(str(fleet.get('status')), 32)}, not active"
@@ -87,14 +99,14 @@ def _mismatch(raw: bytes, name: str) -> str:
     if made.get("spot_policy") != "auto":
         # Without a policy the server takes the fleet for one of on-demand machines, and offers no spot machine.
         return f"the fleet {name} does not allow both spot and on-demand machines: make it with `spot_policy: auto`"
-    return _fullness(fleet.get("instances"), nodes.get("max"), name)
+    return ""
 
 
-def _fullness(machines: object, most: object, name: str) -> str:
+def _fullness(machines: object, most: int | None, name: str) -> str:
     """Return that a fleet is full: the server then offers nothing in it, and does not say why."""
-    if not isinstance(most, int) or not isinstance(machines, list):
+    if most is None or not isinstance(machines, list):
         return ""
     active = sum(isinstance(one, dict) and one.get("status") not in ENDED for one in machines)
     if active < most:
         return ""
-    return f"the fleet {name}{FULL}{active} of {most} machines): raise `nodes` in its file, then {APPLY}"
+    return f"the fleet {name}{FULL}{active} of {most} machines): {MORE}"

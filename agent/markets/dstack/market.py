@@ -216,6 +216,10 @@ class DstackMarket:
         """Return why the fleet cannot be used and how to make it, or an empty text. Raises: as `account`."""
         return await self._fleet.why_unusable()
 
+    def most_machines(self) -> int | None:
+        """Return how many machines the fleet may have, by its last look; None without a bound, or before a look."""
+        return self._fleet.most_machines
+
     async def close(self) -> None:
         """Close connections."""
         await self._clients.close()

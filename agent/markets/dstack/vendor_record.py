@@ -88,13 +88,14 @@ def connect(
     return market.connect(url, key, clock, jitter, terrain=terrain, through=through)
 
 
-async def findings(market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
+async def findings(market: "Market", options: MarketOptions | None, slots: int, /) -> Sequence[Finding]:
     """Return what is missing on the server before anything can be rented: a cloud, then the fleet."""
     from agent.markets.dstack.market import DstackMarket
 
     if not isinstance(market, DstackMarket) or not isinstance(options, DstackOptions):
         return ()
-    return (_clouds(options, await market.backends()), _fleet(options, await market.fleet_problem()))
+    clouds, problem = _clouds(options, await market.backends()), await market.fleet_problem()
+    return (clouds, _fleet(options, problem) if problem else _room(options, market.most_machines(), slots))
 
 
 def _clouds(options: DstackOptions, there: Sequence[str]) -> Finding:
@@ -108,9 +109,16 @@ def _clouds(options: DstackOptions, there: Sequence[str]) -> Finding:
     return Finding("backends", f"the server has the keys of {', '.join(options.backends)}")
 
 
-def _fleet(options: DstackOptions, problem: str) -> Finding:
-    if not problem:
+def _room(options: DstackOptions, most: int | None, slots: int) -> Finding:
+    if most is None or slots <= most:
         return Finding("fleet", f"runs start in the fleet {options.fleet}, which keeps no idle machine")
+    from agent.markets.dstack import fleets
+
+    sentence = f"the fleet {options.fleet} has room for {most} machines, but {slots} slots may run in it"
+    return Finding("fleet", sentence, fleets.MORE)
+
+
+def _fleet(options: DstackOptions, problem: str) -> Finding:
     from agent.markets.dstack import fleets
 
     if fleets.FULL in problem:

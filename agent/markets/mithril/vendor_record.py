@@ -62,7 +62,7 @@ def connect(
     return market.connect(url, key, clock, jitter, terrain=market.Terrain(own.project or "", micros), through=through)
 
 
-async def findings(market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
+async def findings(market: "Market", options: MarketOptions | None, _slots: int, /) -> Sequence[Finding]:
     """Return the price of a kept disk, which no answer of the market shows, and the kinds that its quotas allow."""
     figure = options.disk_per_gb_month if isinstance(options, MithrilOptions) else None
     disk = Finding("disk", f"a kept disk is counted at ${figure} per GB and month, which is your own figure")
