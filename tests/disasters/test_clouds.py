@@ -1,7 +1,7 @@
 """dstack's server in the disasters: it is drawn beside all that was drawn before, and its defects are found."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from unittest import mock
 
 import msgspec
@@ -11,6 +11,7 @@ import structlog
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.markets.dstack import market as dstack
+from agent.markets.dstack.cloud_clients import CloudClients
 from agent.markets.dstack.endings import TERMINATED, Endings
 from agent.markets.dstack.listing import Listed
 from agent.markets.dstack.rows import Machine, Run
@@ -61,6 +62,20 @@ def test_the_word_of_the_server_alone_proves_no_end() -> None:
         return machine.status == TERMINATED
 
     with mock.patch.object(Endings, "is_gone", believed):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point in {1, 4}
+
+
+def test_the_word_of_a_server_without_a_client_of_its_cloud_proves_no_end() -> None:
+    deeds = (*(Deed(39, "client_lost", each, 1.0) for each in range(4)), Deed(40, "kill"), Deed(60, "lift"), *LOOKS)
+    story = dataclasses.replace(QUIET, deeds=deeds)
+    assert play.play(story).broken is None
+
+    def believed(_: CloudClients, backends: Collection[str]) -> Mapping[str, float]:
+        return dict.fromkeys(backends, 1e12)
+
+    with mock.patch.object(CloudClients, "proven", believed):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point in {1, 4}

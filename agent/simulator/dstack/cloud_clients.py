@@ -18,6 +18,10 @@ class CloudClients:
         self._made: set[str] = set()
         self._used = 0.0
 
+    def drop(self) -> None:
+        """Lose all clients, as a restart of the server does."""
+        self._made.clear()
+
     def used(self, backends: Collection[str], now: float) -> list[str]:
         """Return those of the project's clouds of which the server has a client or can make one; all count as used."""
         if now - self._used > assumed_figures.CLIENT_SECONDS:

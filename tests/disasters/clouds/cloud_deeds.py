@@ -1,4 +1,4 @@
-"""What befalls clouds between two cycles: they take back, or their server gives up, loses them or loses its fleet."""
+"""What befalls clouds between two cycles: they take back, or their server gives up or loses what it needs of them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -51,6 +51,16 @@ async def _fleet_lost(deed: Deed, player: "Player") -> None:
         player.later(_after(deed, player), lambda: world.fleets.update(fleets))
 
 
+async def _client_lost(deed: Deed, player: "Player") -> None:
+    """The server starts again, and for a while a cloud does not answer it."""
+    world = player.truth.clouds
+    if world is not None and (silent := pick(world.backends, deed.pick)) is not None:
+        clients = world.clients
+        clients.drop()
+        clients.unavailable |= {silent}
+        player.later(_after(deed, player), lambda: setattr(clients, "unavailable", clients.unavailable - {silent}))
+
+
 async def _called_gone(_: Deed, player: "Player") -> None:
     """A person looks at the consoles of the clouds, ends what the server gave up, and says that it is gone."""
     world = player.truth.clouds
@@ -82,4 +92,5 @@ DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "cloud_lost": _lost,
     "fleet_lost": _fleet_lost,
     "called_gone": _called_gone,
+    "client_lost": _client_lost,
 }

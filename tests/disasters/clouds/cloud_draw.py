@@ -35,6 +35,8 @@ LIES = {
     "release": strikes.RELEASE_LIES,
 }
 FATES = ("host_gone", "host_offline", "rival", "cloud_gives_up", "cloud_lost", "fleet_lost", "called_gone")
+CLIENT_LOST = 0.5
+"""The share of these stories in which the server cannot make its client of a cloud for a while."""
 MEETINGS = ("kill", "kill_9", "restart", "pause", "sleep", "release", "cloud_lost")
 """What comes soon after a machine is lost: while the server ends it."""
 
@@ -84,3 +86,9 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
     if dice.random() < 0.8:
         # In good weather a person looks at the consoles of the clouds, as often as the alerts say so.
         yield from (Deed(CALM_FROM + after, "called_gone") for after in (2, 8, 14, 20, 26))
+    if dice.random() < CLIENT_LOST:
+        began, pick = dice.randrange(2, CALM_FROM), dice.randrange(64)
+        yield Deed(began, "client_lost", pick, dice.random())
+        for fate in ("cloud_gives_up", "kill", "release", "rival"):
+            if dice.random() < 0.3:
+                yield Deed(min(began + dice.randint(0, 8), CALM_FROM - 1), fate, dice.randrange(64), dice.random())

@@ -42,6 +42,8 @@ class EndedMachines:
         self._whole: dict[str, float] = {}
         """When a true listing last showed each machine whole to the program that runs now."""
         self._app: App | None = None
+        self._silent: frozenset[str] = frozenset()
+        """The clouds that did not answer the server at the last look."""
 
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars that count after a cloud took a machine back."""
@@ -58,7 +60,7 @@ class EndedMachines:
         counted = {lease.instance_id for lease in sight.leases if lease.bills is Bills.GPU_AND_DISK}
         for name, run in kept.items():
             if run.reason is None:
-                self._whole[name] = sight.now if is_true else 0.0
+                self._whole[name] = sight.now if is_true and not self._is_lost(run) else 0.0
                 continue
             watch = self._watched.setdefault(name, _Watch(sight.app, sight.now, self._whole.get(name, 0.0)))
             watch.is_amiss |= not is_true or sight.is_shared or watch.app is not sight.app or self._is_lost(run)
@@ -69,11 +71,15 @@ class EndedMachines:
                 watch.listings |= {round(sight.listed(MARKET))}
             if name in counted and len(watch.listings) > PROVING_LISTINGS and not watch.is_amiss and not is_late:
                 yield Broken(4, sight.cycle, f"dstack {name} is gone, its end was watched, and the ledger counts on")
+        self._silent = self._truth.clouds.clients.unavailable if self._truth.clouds is not None else frozenset()
 
     def _is_lost(self, run: Run) -> bool:
-        """Return whether the cloud of a run's machine is not in the project now."""
-        there = self._truth.clouds.backends if self._truth.clouds is not None else ()
-        return run.machine is not None and run.machine.kind.backend not in there
+        """Return whether the project does not have the cloud of a run's machine, or perhaps no client of it."""
+        world = self._truth.clouds
+        if world is None or run.machine is None:
+            return False
+        cloud = run.machine.kind.backend
+        return cloud not in world.backends or cloud in world.clients.unavailable or cloud in self._silent
 
     def _is_over(self, run: Run) -> bool:
         is_back = run.machine is not None and run.machine.ended is not None and run.machine.status == "terminated"
