@@ -14,6 +14,8 @@ from agent.config.settings import Config
 from agent.domain import money
 from agent.domain.market import card_memory, gpu
 from agent.domain.market.market_rules import Survives
+from agent.domain.money import Usd
+from agent.domain.record import budget
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.ready_sign import Readiness, ReadySign
@@ -130,12 +132,20 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
         (
             {
                 "gpu_models": (gpu.model("RTX 4090"),),
+                "strategy": "hedged",
                 "deadline": replace(DEADLINE, hours=5.0, reference_gpu=gpu.model("RTX 9999")),
             },
             "deadline.reference_gpu",
             "no benchmark of RTX 9999 is known, so every GPU counts as fast as that until its speed is measured",
         ),
-        ({"deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
+        ({"strategy": "hedged", "deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
+        ({"deadline": replace(DEADLINE, hours=5.0)}, "deadline", "patient does not hurry for a deadline"),
+        (
+            {"strategy": "hedged", "deadline": replace(DEADLINE, by=NOW - timedelta(hours=1))},
+            "deadline.by",
+            "UTC is in the past",
+        ),
+        ({"shadow": ("hedged", "patient")}, "shadow", "on paper it decides the same"),
     ],
     ids=str,
 )
@@ -258,6 +268,23 @@ def test_more_slots_than_instances_and_a_fleet_under_one_instance_are_found(good
     assert any("the others never run" in each for each in told(replace(good, limits=replace(good.limits, instances=0))))
     small = replace(good.limits, per_hour=money.per_hour("0.01"))
     assert any(each.startswith("limits.max_fleet_per_hour: ") for each in told(replace(good, limits=small)))
+
+
+def test_a_day_that_may_cost_more_than_its_month_is_found(good: Config) -> None:
+    limits = replace(good.limits, per_day=money.usd("10"), per_month=money.usd("9.99"))
+    found = "limits.max_per_day: $10.0000 a day never stops anything: the $9.9900 of max_per_month stop it first"
+    assert any(each.startswith(found) for each in told(replace(good, limits=limits)))
+
+
+def test_a_budget_without_room_for_one_instance_is_found_in_its_own_table(good: Config) -> None:
+    work = good.workloads[0]
+    small = budget.Budget(budget.Thresholds(per_day=Usd(work.max_price.micros * 2 - 1)))
+    limits = replace(good.limits, reserve=timedelta(hours=2), budgets={budget.of_workload(work.name): small})
+    (found,) = told(replace(good, limits=limits))
+    assert found.startswith(f"workloads.{work.name}.budget.max_per_day: an instance of {work.name} at {work.max_price}")
+    assert "in the 2 h of limits.reserve, so none is rented at that price" in found
+    limits = replace(limits, reserve=timedelta(hours=1))
+    assert told(replace(good, limits=limits)) == []
 
 
 def test_an_array_needs_no_more_instances_than_are_live_at_once(good: Config) -> None:

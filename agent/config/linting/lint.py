@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.config import problems
-from agent.config.linting import unheard_rules
+from agent.config.linting import budget_mistakes, unheard_rules
 from agent.config.linting.lint_finding import Finding
 from agent.config.settings import Config
 from agent.config.workload_tables import card_lists
@@ -30,8 +30,6 @@ from agent.markets.market_record import MarketRecord
 
 DEAR_TIMES = 10
 """A price of more than this many times the market's lowest for the same card is probably a mistake."""
-CREDIT_TIMES = 3
-"""A daily budget of more than this many times the accounts' credit does not limit spend."""
 MOST_DISK_GB = 8_000.0
 MB_SLACK = 1.025
 """Cards are sold in gigabytes of 1000 MB and report gigabytes of 1024 MB."""
@@ -68,8 +66,7 @@ class Known:
 def findings(config: Config, known: Known) -> tuple[Finding, ...]:
     """Return the findings in the order of the file's parts."""
     return (
-        *_caps(config),
-        *_credit(config, known),
+        *budget_mistakes.findings(config, known.credits),
         *_looks(config),
         *unheard_rules.findings(config),
         *(finding for work in config.workloads for finding in _workload(work, config, known)),
@@ -84,34 +81,6 @@ def _looks(config: Config) -> Iterator[Finding]:
         if within is not None and config.poll > within / 2:
             sentence = f"{record.name} proves no end by listings so far apart: an ended instance counts as billing"
             yield Finding("agent.poll", sentence, f'write poll = "{within.total_seconds() / 2:.0f}s", or less')
-
-
-def _caps(config: Config) -> Iterator[Finding]:
-    caps = config.limits
-    slots = sum(work.most_live for work in config.workloads)
-    if caps.instances is not None and slots > caps.instances:
-        sentence = (
-            f"the workloads may have {slots} slots at once, and max_instances is {caps.instances}: the others never run"
-        )
-        yield Finding("limits.max_instances", sentence, f"write max_instances = {slots}, or fewer slots")
-    if caps.per_hour is None or caps.per_instance_hour is None or caps.per_hour >= caps.per_instance_hour:
-        return
-    sentence = f"{caps.per_hour} for everything is under the {caps.per_instance_hour} that one instance may cost"
-    yield Finding("limits.max_fleet_per_hour", sentence, "raise it, or lower max_price_per_instance_hour")
-
-
-def _credit(config: Config, known: Known) -> Iterator[Finding]:
-    paying = [market.name for market in config.markets if market.spend and not market.is_simulated]
-    budget = config.limits.per_day
-    # All paying accounts share the budget, so the comparison needs the credit of each.
-    if budget is None or not paying or any(name not in known.credits for name in paying):
-        return
-    credit = sum(known.credits[name].micros for name in paying)
-    if not credit or budget.micros <= CREDIT_TIMES * credit:
-        return
-    accounts = " and ".join(paying)
-    sentence = f"{budget} a day is more than {CREDIT_TIMES} times the credit of {Usd(credit)} on {accounts}"
-    yield Finding("limits.max_per_day", sentence, "write what a day may really cost, or top the account up")
 
 
 def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]:
@@ -147,6 +116,9 @@ def _unused(work: Workload, name: str) -> Iterator[Finding]:
     if not work.fallback.markets and work.fallback.after != Fallback().after:
         sentence = "has no effect without fallback_markets: no other market is used while a slot is down"
         yield Finding(f"{name}.fallback_after", sentence, "write fallback_markets, or remove it")
+    if work.strategy in work.shadow:
+        sentence = f"{work.strategy} decides here already: on paper it decides the same"
+        yield Finding(f"{name}.shadow", sentence, "write other strategies, or remove it")
 
 
 def _worth(work: Workload, name: str) -> Iterator[Finding]:
@@ -361,7 +333,14 @@ def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
         fix = f"write a [{name}.deadline] table, or choose another strategy"
         yield Finding(f"{name}.strategy", "rents nothing without a deadline", fix)
     yield from _reference(work, name)
-    if work.deadline is None or work.deadline.by <= now:
+    if work.deadline is None:
+        return
+    if work.strategy == "patient":
+        sentence = "patient does not hurry for a deadline: it only warns that the work will be late"
+        yield Finding(f"{name}.deadline", sentence, 'write strategy = "hedged" or "deadline", or remove the table')
+    if work.deadline.by <= now:
+        sentence = f"{work.deadline.by:%Y-%m-%d %H:%M} UTC is in the past"
+        yield Finding(f"{name}.deadline.by", sentence, "write a later time, or remove the table")
         return
     left = (work.deadline.by - now) / timedelta(hours=1)
     if work.deadline.hours > left:
