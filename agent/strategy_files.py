@@ -33,6 +33,9 @@ BUILT_IN = {
     "patient": "strategies.patient:Patient",
 }
 MAX_FILES = 256
+MISSING_DIRECTORY, TOO_MANY_FILES = "missing_directory", "too_many_files"
+OF_DIRECTORY = frozenset({MISSING_DIRECTORY, TOO_MANY_FILES})
+"""The problems of the whole directory, which another file names."""
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 Registry = Mapping[str, Strategy[Any]]
@@ -105,10 +108,10 @@ def _files(directory: Path | None) -> list[Path]:
         files = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
     except (OSError, ValueError):
         sentence = "is no directory that can be read; make it, or remove strategies.directory"
-        raise problems.ConfigError([_whole(directory, "missing_directory", sentence)]) from None
+        raise problems.ConfigError([_whole(directory, MISSING_DIRECTORY, sentence)]) from None
     if len(files) > MAX_FILES:
         sentence = f"holds more than {MAX_FILES} strategy files; name the right directory"
-        raise problems.ConfigError([_whole(directory, "too_many_files", sentence)])
+        raise problems.ConfigError([_whole(directory, TOO_MANY_FILES, sentence)])
     return files
 
 

@@ -121,3 +121,11 @@ def test_diff_says_when_there_are_no_offers_to_compare_on(place: Path) -> None:
     assert "there are no offers to compare on: no slot has a choice to make now, so no market was asked" in said
     told = json.loads(run("strategy", "diff", "strategies/bold.toml", "patient", "--json").stdout)
     assert told["lacking"].startswith("there are no offers to compare on")
+
+
+@pytest.mark.parametrize("named", ["nowhere", "agent.toml"])
+def test_a_folder_that_is_none_is_told_at_the_key_that_names_it(place: Path, named: str) -> None:
+    (place / "agent.toml").write_text(GOOD + f'[strategies]\ndirectory = "{named}"\n')
+    line = len(GOOD.splitlines()) + 2
+    told = f"agent.toml:{line}: strategies.directory: {named} is no directory that can be read; make it, or remove"
+    assert told in run("check", code=2).stderr

@@ -52,6 +52,16 @@ class Answers:
     """The first line, which points an editor to the schema. If it is empty, the shipped file's line is kept."""
 
 
+def options(answers: Answers) -> dict[str, str]:
+    """Return the options of `gpubid init` by the keys that their values are written to."""
+    workload, market = f"workloads.{answers.workload}", f"markets.{answers.market}"
+    keys = ("image", "command", "slots", "gpu", "max_price", "checkpoint.at")
+    of_workload = {f"{workload}.{key}": f"--{key.removesuffix('.at').replace('_', '-')}" for key in keys}
+    of_market = {f"{market}.{key}": f"--set {key}" for key, _ in answers.own}
+    limits = {"limits.max_per_day": "--budget", "limits.max_price_per_instance_hour": "--max-price"}
+    return {**of_workload, **of_market, **limits, f"{market}.url": "--url", workload: "--workload"}
+
+
 def written(shipped: str, answers: Answers) -> str:
     """Return the text of the configuration. The loader checks whether the answers make sense."""
     holds = 2 * answers.slots

@@ -16,6 +16,7 @@ import typer
 from agent.cli.setup import first_config
 from agent.cli.shared import exits, session
 from agent.config import exposure
+from agent.config.problems import ConfigError
 from agent.domain.market.market_rules import PricePaid
 from agent.markets import registered_markets
 from agent.markets.market_record import AT_A_BID, Question
@@ -87,7 +88,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     if file is not None and file.parent != session.STORE:
         answers = replace(answers, credential_file=str(file))
     text = first_config.written(shipped, answers)
-    settings = _parsed(text)
+    settings = _parsed(text, config, answers)
     is_live = answers.market != first_config.SIMULATED
     if is_live:
         session.say(_greeting(answers.market, _account(settings, key)))
@@ -269,12 +270,20 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
     return key, given.absolute() if given is not None else config.absolute().with_name(name)
 
 
-def _parsed(text: str) -> "Config":
-    """Return the configuration, or end with its mistakes as bad input."""
+def _parsed(text: str, config: Path, answers: first_config.Answers) -> "Config":
+    """Return the configuration, or end with its mistakes as bad input, each under the option that gave the value."""
+    from agent.simulator import climate_files
+
+    options = first_config.options(answers)
     with tempfile.TemporaryDirectory(prefix="gpubid-init-") as folder:
         draft = Path(folder) / "agent.toml"
         draft.write_text(text)
-        return session.read(draft)[0]
+        try:
+            return session.parse(draft, climate_files.names())[0]
+        except ConfigError as error:
+            # The draft is gone, so its name and its lines would lead nowhere.
+            found = [f"{options.get(each.key, f'{config}: {each.key}')}: {each.sentence}" for each in error.problems]
+            exits.stop(exits.BAD_INPUT, [*found, f"{config} is not written"])
 
 
 def _account(settings: "Config", key: str) -> "Account":
