@@ -21,8 +21,9 @@ from typing import Any
 import pydantic
 
 from agent.config import problems, pydantic_problems
-from agent.config.files import source
+from agent.config.files import layers, source
 from agent.config.files.lines import Lines
+from agent.config.settings import Config
 from agent.decide.strategy import Params, Strategy, Tuned
 
 GROUP = "gpubid.strategies"
@@ -99,6 +100,25 @@ def load(directory: Path | None = None, registry: Registry | None = None) -> dic
     if found:
         raise problems.ConfigError(found)
     return tuned
+
+
+def load_for(config: Config) -> Mapping[str, Tuned]:
+    """Return the tuned strategies of a configuration.
+
+    Raises:
+        ConfigError: with every mistake in every file. One of the directory itself is told at the key that names it.
+    """
+    try:
+        return load(config.strategies)
+    except problems.ConfigError as error:
+        raise problems.ConfigError(_at_its_key(config, problem) for problem in error.problems) from None
+
+
+def _at_its_key(config: Config, problem: problems.Problem) -> problems.Problem:
+    if problem.code not in OF_DIRECTORY:
+        return problem
+    sentence = f"{problem.file} {problem.sentence}"
+    return layers.read(config.file).problem(("strategies", "directory"), problem.code, sentence)
 
 
 def _files(directory: Path | None) -> list[Path]:

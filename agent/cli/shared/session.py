@@ -13,7 +13,7 @@ import typer
 
 from agent import systemd
 from agent.cli.shared import exits
-from agent.config.problems import ConfigError, Problem
+from agent.config.problems import ConfigError
 from agent.config.settings import Config, MarketSettings
 from agent.decide.strategy import Tuned
 from agent.telemetry import redaction
@@ -90,21 +90,7 @@ def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]
         )
     except ConfigError as error:
         raise ConfigError(tuple(map(strategy_files.with_place_of_number, error.problems))) from None
-    try:
-        return config, strategy_files.load(config.strategies)
-    except ConfigError as error:
-        raise ConfigError(_at_its_key(config, problem) for problem in error.problems) from None
-
-
-def _at_its_key(config: Config, problem: Problem) -> Problem:
-    """Return a problem; one of the strategies' whole directory at the key that names the directory."""
-    from agent import strategy_files
-    from agent.config.files import layers
-
-    if problem.code not in strategy_files.OF_DIRECTORY:
-        return problem
-    sentence = f"{problem.file} {problem.sentence}"
-    return layers.read(config.file).problem(("strategies", "directory"), problem.code, sentence)
+    return config, strategy_files.load_for(config)
 
 
 def _runs_processes(climate_name: str) -> bool:
