@@ -25,6 +25,7 @@ def guarded(*lines: str) -> str:
 BUCKET = ("paths = ['/c']", "region = 'eu-1'", "credential = 'k'")
 """All that a bucket needs but its name, which is then line 20."""
 SWITCHED = (*BUCKET, "bucket = 's3://abc/d'", "deadman = '6h'")
+TO_VAST_FIRST = 'markets = ["vast"]\nfallback_markets = ["{}"]\n'
 MITHRIL = "[markets.mithril]\nsimulated = 'calm'\ndisk_per_gb_month = {}\n"
 GUARDS: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("guard of nothing", guarded(), 16, ".guard.paths", "missing_key", 'paths = ["/data/ckpt"]'),
@@ -121,6 +122,23 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         ".kind",
         "never_done",
         "mithril keeps no log and its machine goes on",
+    ),
+    (
+        "a batch nobody sees end in its fallback",
+        added('kind = "batch"', TO_VAST_FIRST.format("runpod"), "[markets.runpod]", 'simulated = "calm"'),
+        15,
+        ".kind",
+        "never_done",
+        "runpod restarts a container that ends",
+    ),
+    (
+        "a switch that never fires in its fallback",
+        guarded(*SWITCHED).replace("[workloads.train]\n", "[workloads.train]\n" + TO_VAST_FIRST.format("mithril"))
+        + "[markets.mithril]\nsimulated = 'calm'\n",
+        23,
+        ".guard.deadman",
+        "conflict",
+        'write deadman = "never", or markets without mithril',
     ),
     (
         "a switch that never fires",

@@ -12,7 +12,8 @@ Gap = tuple[tuple[str, ...], str, str]
 def of(name: str, table: WorkloadTable, configured: Iterable[str]) -> Iterator[Gap]:
     """Yield the gaps of a workload, given the names of the configured markets."""
     records = {each: registered_markets.record(each) for each in sorted(configured)}
-    used = {each: record for each, record in records.items() if not table.markets or each in table.markets}
+    named = {*table.markets, *table.fallback_markets}
+    used = {each: record for each, record in records.items() if not table.markets or each in named}
     if table.kind == "batch" and (table.guard is None or table.guard.bucket is None):
         blind = [each for each, record in used.items() if record.restarts_ended]
         mute = [each for each in blind if not used[each].keeps_logs]
