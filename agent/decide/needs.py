@@ -12,7 +12,7 @@ from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.demand import waiting_slots
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
-from agent.decide.moves import recovery
+from agent.decide.moves import fallback_markets, recovery
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns, protections, useful_hour
 from agent.decide.pricing.cooldowns import InForce
@@ -148,6 +148,8 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce, tuned: Tuned | None) 
         is_any_pressed |= is_pressed
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
+    # A fallback that opens is a new choice: the offers of the searches before are too old by then.
+    key += ["fallback"] if key and work.fallback.markets and not fallback_markets.closed(fleet, work) else []
     return Need(work, tuple(key), tuple(hosts), is_pressed=is_any_pressed) if key else None
 
 

@@ -17,7 +17,7 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide import first_orders, slots
+from agent.decide import first_orders, market_sentences, slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, reference_speed
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.limits import limits
@@ -272,10 +272,11 @@ def _chosen(
     proposals = {each.slot: each for each in chosen.strategy.propose(_view(fleet, work, views, ground), chosen.params)}
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
     is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
-    found = funnel.of(fleet, work, taken) if is_told else None
+    found = funnel.of(fleet, work, taken, ground.closed[work.name]) if is_told else None
+    closed = tuple(market_sentences.closed(fleet, work)) if is_told else ()
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        proposal = funnel.explained(proposals.get(seen.slot, nothing), found)
+        proposal = funnel.explained(proposals.get(seen.slot, nothing), found, closed)
         yield replace(proposal, reason=reference_speed.told(proposal.reason, fleet, work))
 
 
@@ -288,7 +289,7 @@ def _view(fleet: Fleet, work: Workload, views: tuple[SlotView, ...], ground: Gro
         workload=demand_window.seen_by_strategy(fleet, work),
         slots=views,
         now=fleet.now,
-        has_offers=bool(ground.books.of(work).offers),
+        has_offers=any(each.market not in ground.closed[work.name] for each in ground.books.of(work).offers),
         ranking=lambda pricing: _ranked(fleet, work, pricing, ground),
         market_hazard=ground.market_hazard,
         hosts=ground.hosts,

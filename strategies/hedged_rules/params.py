@@ -46,7 +46,7 @@ class HedgedParams(Params):
     share_of_host: float = Field(default=1.0, gt=0, le=1)
     """At most this share of the slots on one host or pool of hosts, but at least one slot."""
     share_of_market: float = Field(default=0.7, gt=0, le=1)
-    """At most this share of the slots on one market, if there are several, but at least one slot."""
+    """At most this share of the slots on one market, if there are several besides fallbacks, but at least one slot."""
     may_crowd: bool = False
     """Whether a slot that finds no offer within the shares may exceed them."""
     headroom: float = Field(default=0.1, ge=0, le=4)

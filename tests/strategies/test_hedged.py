@@ -22,7 +22,7 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.decision import Decision, Hold, Pause, Rent
-from agent.domain.work.workload import Workload, WorkloadKind
+from agent.domain.work.workload import Fallback, Workload, WorkloadKind
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
@@ -260,6 +260,20 @@ def test_one_market_alone_is_no_share_of_anything() -> None:
     offers = [builders.offer(number) for number in range(1, 5)]
     fleet = seen(offers, of=work(slots=4))
     assert sum(isinstance(made, Rent) for made in decided(fleet, share_of_market=0.25)) == 4
+
+
+@pytest.mark.parametrize(("minutes", "count", "markets"), [(30, 4, {"vast", "dstack"}), (11, 3, {"vast"})])
+def test_a_fallback_splits_no_market_and_has_no_share(minutes: float, count: int, markets: set[str]) -> None:
+    of = work(slots=4, markets=("vast",), fallback=Fallback(("dstack",), timedelta(minutes=20)))
+    offers = [builders.offer(number) for number in range(1, 4)]
+    cloud = [builders.offer(number, market="dstack", host_id=f"pool/{number}", floor=None) for number in (21, 22)]
+    views = {
+        "vast": builders.view(offers=tuple(offers)),
+        "dstack": builders.view(market="dstack", offers=tuple(cloud)),
+    }
+    fleet = builders.fleet(workloads=(of,), markets=views, leases=(), known_since={of.name: AGO(minutes=minutes)})
+    rented = [made.offer.market for made in decided(fleet, share_of_market=0.25) if isinstance(made, Rent)]
+    assert (len(rented), set(rented)) == (count, markets)
 
 
 OFFERS = st.lists(

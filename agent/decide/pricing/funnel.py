@@ -7,7 +7,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -148,12 +148,18 @@ _WANTED: Mapping[str, _Wanted] = {
 }
 
 
-def of(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) -> Funnel | None:
-    """Return the funnel of a workload over the last samples of its markets; None if there is no sample."""
-    views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
+def of(
+    fleet: Fleet, work: Workload, taken: requirement_check.Unavailable, closed: Collection[str] = ()
+) -> Funnel | None:
+    """Return the funnel of a workload over the last samples of its markets; None if there is no sample.
+
+    `closed` are its fallback markets that are not used yet.
+    """
+    used = [view for name, view in fleet.markets.items() if work.may_use(name) and name not in closed]
+    views = [view for view in used if view.sampled_at is not None]
     if not views:
         return None
-    rows = _rows(fleet, work)
+    rows = [row for view in views for row in view.sample]
     codes = [_failed(row, work, fleet.now, taken) for row in rows]
     failed = Counter(codes)
     prices = [_price(row, work) for row, code in zip(rows, codes, strict=True) if code in {"", PRICE}]
@@ -232,12 +238,21 @@ def finds_nothing(proposal: Proposal) -> bool:
     return proposal.kind is None and proposal.reason.code in NOTHING_FITS
 
 
-def explained(proposal: Proposal, found: Funnel | None) -> Proposal:
-    """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement."""
-    if found is None or not finds_nothing(proposal):
+def explained(proposal: Proposal, found: Funnel | None, closed: Iterable[str] = ()) -> Proposal:
+    """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement.
+
+    `closed` are the sentences about markets that are not used yet.
+    """
+    if not finds_nothing(proposal):
         return proposal
+    sentence = "; ".join((_with_counts(proposal.reason.sentence, found), *closed))
+    return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
+
+
+def _with_counts(sentence: str, found: Funnel | None) -> str:
+    if found is None:
+        return sentence
     # The sample may be older than the searches, and a strategy may pay a share of the price: on demand, or by speed.
     less = "the strategy pays less for it, as some do on demand and for slow GPUs"
     but = f"; by now it is gone, or {less}" if found.fits else ""
-    sentence = f"{proposal.reason.sentence}: {found.sentence}{but}"
-    return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
+    return f"{sentence}: {found.sentence}{but}"

@@ -58,8 +58,10 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
     """Return the key of a ranking: all it depends on except the offers. Workloads with equal keys share one search."""
     return (
         work.markets,
-        work.requirements,
-        work.disk_gb,
+        # Without markets of its own a workload may use all of them, also as a fallback.
+        work.fallback.markets if work.markets else (),
+        requirement_check.wanted(work),
+        useful_hour.horizon_hours(work),
         work.image_gb,
         work.dataset_gb,
         work.checkpoint,

@@ -8,7 +8,7 @@ Invariants:
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -124,6 +124,13 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Unavailable) -> Refusal | N
         return Refusal("host_held", "already holds a lease of ours; another slice would bid against it")
     why = next(_cooldown_grounds(candidate, taken.cooling), None) if taken.cooling else None
     return Refusal("cooldown", f"is in cooldown after {why}") if why is not None else None
+
+
+def wanted(work: workload.Workload) -> Hashable:
+    """Return all of a workload that decides which offers fit it: with equal values the same offers fit."""
+    without_port = work.ready.is_reachable(opens_ports=False, asks_pages=False)
+    with_page = work.ready.is_reachable(opens_ports=False, asks_pages=True)
+    return work.requirements, work.disk_gb, _may_lose_disk(work), without_port, with_page
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:

@@ -264,7 +264,7 @@ def stay_cost(
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.value_of(candidate.gpu).dollars * loading
     egress = _uploaded_gb_an_hour(work.checkpoint) * candidate.egress_micros_per_gb / money.MICROS
-    horizon = _horizon(work)
+    horizon = horizon_hours(work)
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
     def reckoned(way: Way) -> StayCost:
@@ -292,7 +292,7 @@ def stay_cost(
     return reckoned
 
 
-def _horizon(work: workload.Workload) -> float:
+def horizon_hours(work: workload.Workload) -> float:
     """Return the hours of the calculated stay: a day, or one task of an array if the file says how long that takes.
 
     A short task pays its image and its traffic by itself. A host that is kept goes on with other tasks.

@@ -33,8 +33,10 @@ class Spread:
         """Count the newest lease of each slot that is not being released."""
         self._most_on_host = _most(shares.of_host, view.workload.most_live)
         self._most_on_owner = _most(shares.of_owner, view.workload.most_live)
+        # A fallback takes what no other market has: a share there would only leave slots empty.
+        self._fallbacks = frozenset(view.workload.fallback.markets)
         # With only one market, its share would leave slots empty and spread nothing.
-        is_split = len(view.markets) > 1
+        is_split = len({*view.markets} - self._fallbacks) > 1
         self._most_on_market = _most(shares.of_market, view.workload.most_live) if is_split else view.workload.slots
         self._places = {lease.slot: (lease.host, lease.owner) for lease in _placed(view)}
         # The number of hosts in a pool is unknown: only the shares of owner and market limit it.
@@ -48,7 +50,7 @@ class Spread:
         on_owner = sum(offer.owner.is_known and where[1] == offer.owner for where in others)
         on_market = sum(where[0].market == offer.market for where in others)
         is_within = on_host < self._most_on_host and on_owner < self._most_on_owner
-        return is_within and on_market < self._most_on_market
+        return is_within and (offer.market in self._fallbacks or on_market < self._most_on_market)
 
     def is_free(self, candidate: Candidate) -> bool:
         """Return whether no slot of the workload is on the host or was sent there in this plan."""

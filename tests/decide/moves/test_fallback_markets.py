@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide import plan
+from agent.decide import needs, plan
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import fallback_markets
 from agent.domain.fleet import Fleet
@@ -25,6 +25,8 @@ from tests.support import builders
 
 WORK = builders.workload(markets=("vast",), fallback=Fallback(("dstack",)))
 LONG_AGO = builders.ago(hours=1)
+TUNED = {"patient": builders.tuned(Patient(), PatientParams())}
+FALLBACKS = {"a": Fallback(("dstack",)), "b": Fallback()}
 ALL, NONE = frozenset({"dstack"}), frozenset[str]()
 
 
@@ -132,5 +134,27 @@ def test_a_plan_rents_there_only_then(minutes: float, kind: type) -> None:
     offer = builders.offer(1, market="dstack", host_id="pool/aws/a/b", floor=None)
     markets = {"vast": builders.view(), "dstack": builders.view(market="dstack", offers=(offer,))}
     fleet = seen(since=builders.ago(minutes=minutes), markets=markets)
-    (decision,) = plan.plan(fleet, {"patient": builders.tuned(Patient(), PatientParams())}, Limits()).decisions
+    (decision,) = plan.plan(fleet, TUNED, Limits()).decisions
     assert isinstance(decision, kind)
+    if kind is Hold:
+        told = "no search in the last two minutes found an offer; dstack is a fallback: nothing is rented there "
+        assert decision.reason.sentence.startswith(told), "its own offers are no reason to raise the price"
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_a_like_workload_without_them_rents_nothing_there(names: tuple[str, str]) -> None:
+    works = tuple(builders.workload(each, markets=("vast",), fallback=FALLBACKS[each]) for each in names)
+    offer = builders.offer(1, market="dstack", host_id="pool/aws/a/b", floor=None)
+    markets = {"vast": builders.view(), "dstack": builders.view(market="dstack", offers=(offer,))}
+    fleet = builders.fleet(workloads=works, leases=(), known_since=dict.fromkeys(names, LONG_AGO), markets=markets)
+    decisions = plan.plan(fleet, TUNED, Limits()).decisions
+    assert {each.slot.workload: type(each) for each in decisions if isinstance(each, Rent | Hold)} == {
+        "a": Rent,
+        "b": Hold,
+    }
+
+
+@pytest.mark.parametrize(("minutes", "is_told"), [(9, False), (11, True)])
+def test_their_opening_is_a_new_choice_for_which_offers_are_searched_at_once(minutes: float, is_told: bool) -> None:
+    (need,) = needs.needs(seen(since=builders.ago(minutes=minutes)))
+    assert ("fallback" in need.key) is is_told

@@ -14,7 +14,9 @@ from agent.domain.market.host import HostKey, HostRecord
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.work.workload import Workload
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Fallback, Workload
 from tests.support import builders
 
 NOW = builders.NOW
@@ -159,7 +161,7 @@ def test_a_replay_reads_a_search_once_for_all() -> None:
 
 def test_a_question_is_all_that_a_ranking_depends_on() -> None:
     work = builders.workload()
-    alike = builders.workload("other", slots=4, command="python", strategy="ondemand", may_lose_disk=True)
+    alike = builders.workload("other", slots=4, command="python", strategy="ondemand")
     assert ranking.question(work, both_ways) == ranking.question(alike, both_ways)
     for changes in (
         {"disk_gb": 21.0},
@@ -167,6 +169,10 @@ def test_a_question_is_all_that_a_ranking_depends_on() -> None:
         {"dataset_gb": 6.0},
         {"max_price": builders.per_hour("0.9")},
         {"markets": ("runpod",)},
+        {"markets": ("vast",), "fallback": Fallback(("dstack",))},
+        {"may_lose_disk": not work.may_lose_disk, "checkpoint": Checkpoint(place=CheckpointPlace.DISK)},
+        {"ready": Readiness(ReadySign.HTTP, port=80)},
+        {"array": ArrayTerms(8, task_hours=0.5)},
         {"requirements": builders.requirements(gpus=2)},
         {"checkpoint": builders.workload().checkpoint.__class__()},
     ):
