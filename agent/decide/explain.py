@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from agent.decide import market_sentences
-from agent.decide.moves import checkpointing
+from agent.decide.moves import checkpointing, fallback_markets
 from agent.decide.plan import Plan
 from agent.decide.pricing import (
     cooldowns,
@@ -126,7 +126,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
         frontier=_frontier(fleet, work, rank, ways),
         notice=tuple(market_sentences.notices(fleet, work)),
         arrears=tuple(market_sentences.arrears(fleet, work)),
-        not_sold=(*market_sentences.not_sold(fleet, work), *market_sentences.closed(fleet, work)),
+        not_sold=(*market_sentences.not_sold(fleet, work), *fallback_markets.why_closed(fleet, work)),
         network_volume=market_sentences.of_volume(work, rank.book.offers),
     )
 

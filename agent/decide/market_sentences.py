@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 
 from agent.decide.limits import credit_watch
-from agent.decide.moves import fallback_markets
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.market import market_notice
@@ -54,14 +53,6 @@ def not_sold(fleet: Fleet, work: Workload) -> Iterator[str]:
             continue
         for tenure, why in view.not_sold.items():
             yield f"{name} sells nothing {_TENURES[tenure]} now: {why}"
-
-
-def closed(fleet: Fleet, work: Workload) -> Iterator[str]:
-    """Yield the markets that a workload uses only as a fallback, and when each opens."""
-    opens_at, after = fallback_markets.opens_at(fleet, work), span_text.of(work.fallback.after)
-    when = "" if opens_at is None else f", which is at {opens_at:%H:%M} UTC"
-    for name in sorted(fallback_markets.closed(fleet, work)):
-        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after}{when}"
 
 
 def _notice(fleet: Fleet, market: str) -> str:

@@ -17,7 +17,7 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide import first_orders, market_sentences, slots
+from agent.decide import first_orders, slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, reference_speed
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.limits import limits
@@ -273,7 +273,7 @@ def _chosen(
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
     is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
     found = funnel.of(fleet, work, taken, ground.closed[work.name]) if is_told else None
-    closed = tuple(market_sentences.closed(fleet, work)) if is_told else ()
+    closed = tuple(fallback_markets.why_closed(fleet, work)) if is_told else ()
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
         proposal = funnel.explained(proposals.get(seen.slot, nothing), found, closed)

@@ -14,6 +14,7 @@ from datetime import datetime
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.operators import operator_holds
 from agent.decide.run_times import run_time_verdict, run_windows
+from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.hold import EVERYTHING, Word
@@ -39,6 +40,14 @@ def opens_at(fleet: Fleet, work: Workload) -> datetime | None:
     wanted = (place for place in work.places if place not in idle)
     down = [since for place in wanted if (since := _down_since(fleet, work, place)) is not None]
     return min(down) + work.fallback.after if down else None
+
+
+def why_closed(fleet: Fleet, work: Workload) -> Iterator[str]:
+    """Yield a sentence for each fallback market in which nothing may be rented yet, with when it opens."""
+    opens, after = opens_at(fleet, work), span_text.of(work.fallback.after)
+    when = "" if opens is None else f", which is at {opens:%H:%M} UTC"
+    for name in sorted(closed(fleet, work)):
+        yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after}{when}"
 
 
 def unwanted_at(fleet: Fleet) -> Mapping[Slot, datetime]:
