@@ -14,6 +14,7 @@ import structlog
 
 from agent.act.journal import Journal
 from agent.clock import Clock
+from agent.decide.moves import due_endings
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
@@ -100,9 +101,9 @@ class LeaseEndings:
     async def _end_unpausable(self, order: Pause, work: Workload | None) -> list[Intent]:
         """Release a lease that is to be paused where nothing can be: only that ends its cost.
 
-        A lease whose disk may hold the only checkpoint stays as it is (rule 11).
+        A lease whose disk may hold the only checkpoint stays as it is (rule 11), except under a kill or a hard cap.
         """
-        if work is not None and not may_leave(order.lease, work):
+        if not due_endings.is_hard(order) and work is not None and not may_leave(order.lease, work):
             log.warning("pause.impossible", lease=order.lease.lease_id, market=order.lease.market)
             return []
         said = f"{order.reason.sentence}; {order.lease.market} cannot pause, so it is released"

@@ -55,6 +55,17 @@ async def test_where_nothing_can_be_paused_the_only_copy_stays(desk: Desk, execu
     assert [contract["ended"] for contract in await desk.contracts()] == [None]
 
 
+@pytest.mark.parametrize("code", ["over_budget", "over_rate", "killed"])
+async def test_a_kill_or_a_hard_cap_ends_the_only_copy_where_nothing_can_be_paused(
+    desk: Desk, executor: Executor, code: str
+) -> None:
+    held = replace(await desk.rented(), has_run=True)
+    executor.see({held.lease_id: Look(desk.clock.now(), rules=CANNOT_PAUSE)})
+    work = dataclasses.replace(desk.work, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    (intent,) = await executor.run([Pause(held, dataclasses.replace(WHY, code=code))], {"train": work})
+    assert (intent.kind, intent.state) == (IntentKind.RELEASE, IntentState.CONFIRMED)
+
+
 async def test_a_release_that_is_refused_is_not_followed_by_a_pause_that_cannot_be(
     desk: Desk, executor: Executor
 ) -> None:

@@ -113,8 +113,17 @@ async def test_a_kill_of_everything_acts_whatever_was_shown(tmp_path: Path) -> N
 CLOUD = builders.lease(7, market="dstack", lease_id="dstack-7", slot=builders.slot("train", 1))
 
 
-@pytest.mark.parametrize("order", [Order("pause", "train"), Order("kill", "fleet:all", keep_disks=True)])
-@pytest.mark.parametrize(("place", "becomes"), [(CheckpointPlace.REMOTE, "release"), (CheckpointPlace.DISK, "goes on")])
+PAUSE, *KILLS = Order("pause", "train"), *(Order("kill", what, keep_disks=True) for what in ("train", "fleet:all"))
+
+
+@pytest.mark.parametrize(
+    ("order", "place", "becomes"),
+    [
+        (PAUSE, CheckpointPlace.REMOTE, "release"),
+        (PAUSE, CheckpointPlace.DISK, "goes on"),
+        *((kill, place, "release") for kill in KILLS for place in (CheckpointPlace.REMOTE, CheckpointPlace.DISK)),
+    ],
+)
 async def test_a_pause_is_shown_as_what_it_comes_to(
     tmp_path: Path, order: Order, place: CheckpointPlace, becomes: str
 ) -> None:

@@ -7,6 +7,7 @@ from agent.act.orders import operator_orders, order_grounds
 from agent.act.orders.operator_orders import Meaning
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
+from agent.decide.moves import due_endings
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.record import hold
@@ -63,7 +64,7 @@ def refuse_changed(order: Order, grounds: Grounds) -> None:
 
 def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
     actions = {
-        ending.lease.lease_id: _after_pause(ending.lease, grounds) if isinstance(ending, Pause) else "release"
+        ending.lease.lease_id: _after_pause(ending, grounds) if isinstance(ending, Pause) else "release"
         for ending in meaning.decisions
     }
     mine = [
@@ -88,7 +89,7 @@ def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]
         return "end the kill: the daemon may rent again what the configuration asks for", going
     action = "pause" if order.keep_disks else "release"
     rows = [
-        (lease, _under_kill(lease, _after_pause(lease, grounds) if order.keep_disks else action, grounds))
+        (lease, _under_kill(lease, _of_kill(lease) if order.keep_disks else action, grounds))
         for lease in leases
         if lease.bills is not Bills.NOTHING
     ]
@@ -104,10 +105,16 @@ def _action(lease: Lease, action: str) -> str:
     return BEING_RELEASED if lease.state is LeaseState.RELEASING else action
 
 
-def _after_pause(lease: Lease, grounds: Grounds) -> str:
+def _of_kill(lease: Lease) -> str:
+    """Return what a kill that keeps disks does: where a market cannot pause, it releases (rule 20)."""
+    return "pause" if registered_markets.record(lease.market).rules.can_pause else "release"
+
+
+def _after_pause(order: Pause, grounds: Grounds) -> str:
     """Return what a pause comes to: where a market cannot pause, a release, unless the disk is needed (rule 11)."""
-    if registered_markets.record(lease.market).rules.can_pause:
-        return "pause"
+    done, lease = _of_kill(order.lease), order.lease
+    if done == "pause" or due_endings.is_hard(order):
+        return done
     work = next((each for each in grounds.workloads if each.name == lease.slot.workload), None)
     return "release" if work is None or may_leave(lease, work) else GOES_ON
 

@@ -135,9 +135,14 @@ def is_of_cap(order: Pause | Release) -> bool:
     return _code(order) in {"over_budget", "over_rate"}
 
 
+def is_hard(order: Pause | Release) -> bool:
+    """Return whether a kill or a hard cap ends a lease: then its GPU stops, whatever that loses (rule 20)."""
+    return is_of_cap(order) or _code(order) == operator_holds.PAST[Word.KILL]
+
+
 def is_gentle(order: Release, now: datetime) -> bool:
     """Return whether a release may let the work stop by itself: not after a kill or at a hard cap, nor for too long."""
-    if is_of_cap(order) or _code(order) == operator_holds.PAST[Word.KILL]:
+    if is_hard(order):
         return False
     lease = order.lease
     return lease.state is not LeaseState.RELEASING or timedelta() <= now - lease.state_since < GENTLE_FOR
