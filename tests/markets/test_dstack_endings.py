@@ -8,7 +8,7 @@ from agent.act.orders.ending_by_label import EndingByLabel
 from agent.domain.market.instance import Instance, InstanceState
 from agent.markets import market_errors
 from agent.markets.dstack import market as dstack
-from agent.markets.dstack import rows
+from agent.markets.dstack import rows, rules
 from agent.markets.dstack.endings import Endings
 from agent.simulator.dstack import world as server
 from agent.simulator.instances.container_state import Container
@@ -51,10 +51,11 @@ def test_an_end_is_not_believed_after_twelve_minutes_or_a_gap_or_if_it_was_never
     assert not gone([(0, "terminating"), (30, "terminated")]), "nobody knows since when it was being ended"
 
 
-def test_an_end_at_a_cloud_whose_errors_the_server_takes_for_ends_is_never_believed() -> None:
-    endings, last = Endings(), machine("terminated", backend="crusoe")
+@pytest.mark.parametrize("cloud", rules.UNPROVEN_ENDS)
+def test_an_end_at_a_cloud_whose_errors_the_server_takes_for_ends_is_never_believed(cloud: str) -> None:
+    endings, last = Endings(), machine("terminated", backend=cloud)
     for at, status in ((-30, "busy"), (0, "busy"), (30, "terminating"), (60, "terminated"), (90, "terminated")):
-        endings.look([machine(status, backend="crusoe")], {"crusoe": 1e9}, at)
+        endings.look([machine(status, backend=cloud)], {cloud: 1e9}, at)
     assert (endings.is_gone(last), endings.is_nearly_proven(last)) == (False, False)
 
 

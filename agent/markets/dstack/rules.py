@@ -7,7 +7,7 @@ from agent.domain.market.market_rules import MarketRules, Places, PricePaid, Set
 LONGEST_GAP = timedelta(minutes=2)
 """After a longer time without a look, nobody knows when the end of a machine began."""
 
-UNPROVEN_ENDS = ("crusoe",)
+UNPROVEN_ENDS = ("crusoe", "jarvislabs")
 """Clouds of which the server calls a machine terminated after any error of the cloud's API, without ending it."""
 
 RULES = MarketRules(
