@@ -7,7 +7,6 @@ from agent.act.orders import operator_orders, order_grounds
 from agent.act.orders.operator_orders import Meaning
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
-from agent.decide.moves import due_endings
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.record import hold
@@ -64,7 +63,7 @@ def refuse_changed(order: Order, grounds: Grounds) -> None:
 
 def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
     actions = {
-        ending.lease.lease_id: _after_pause(ending, grounds) if isinstance(ending, Pause) else "release"
+        ending.lease.lease_id: _after_pause(ending.lease, grounds) if isinstance(ending, Pause) else "release"
         for ending in meaning.decisions
     }
     mine = [
@@ -110,11 +109,10 @@ def _of_kill(lease: Lease) -> str:
     return "pause" if registered_markets.record(lease.market).rules.can_pause else "release"
 
 
-def _after_pause(order: Pause, grounds: Grounds) -> str:
+def _after_pause(lease: Lease, grounds: Grounds) -> str:
     """Return what a pause comes to: where a market cannot pause, a release, unless the disk is needed (rule 11)."""
-    done, lease = _of_kill(order.lease), order.lease
-    if done == "pause" or due_endings.is_hard(order):
-        return done
+    if _of_kill(lease) == "pause":
+        return "pause"
     work = next((each for each in grounds.workloads if each.name == lease.slot.workload), None)
     return "release" if work is None or may_leave(lease, work) else GOES_ON
 
