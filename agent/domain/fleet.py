@@ -130,6 +130,18 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
         """Return one row of the listing, or None if the listing lacks it."""
         return self._by_id.get(instance_id)
 
+    def denies(self, instance_id: str) -> bool:
+        """Return whether the market said by its own code, to a proven key, that there is no such instance."""
+        return instance_id in self.absent_ids and self.is_key_proven and self.instance(instance_id) is None
+
+    def hides_end(self, lease: Lease) -> bool:
+        """Return whether a denial proves no end of a lease: its GPU bills as far as the ledger knows.
+
+        Such a market shows the proof of an end in its listing before the instance leaves it, and the ledger has that.
+        """
+        is_billing = lease.bills is Bills.GPU_AND_DISK and lease.is_proven
+        return self.rules.proves_ends_within is not None and is_billing
+
     @cached_property
     def _by_id(self) -> Mapping[str, Instance]:
         return {row.instance_id: row for row in self.instances}
@@ -297,10 +309,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         return row is not None and row.state in {InstanceState.UNKNOWN, InstanceState.FAILED}
 
     def is_called_over(self, lease: Lease) -> bool:
-        """Return whether its market lists a lease as over for good, without a proof that it bills no more."""
+        """Return whether its market calls a lease over, or denies it, without a proof that it bills no more."""
         view = self.markets.get(lease.market)
-        row = view.instance(lease.instance_id) if view is not None else None
-        return row is not None and row.is_called_over
+        if view is None:
+            return False
+        row = view.instance(lease.instance_id)
+        return row.is_called_over if row is not None else view.denies(lease.instance_id) and view.hides_end(lease)
 
     def rules_of(self, market: str) -> MarketRules:
         """Return the rules of a market, or the assumed ones if it is not configured."""

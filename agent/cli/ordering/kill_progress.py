@@ -61,8 +61,9 @@ class Progress:
         if not row.get("is_called_over"):
             return False
         self.warn_once(
-            f"no call ends {row['lease']}: {row['market']} calls it over, and nobody can prove that. Look at the "
-            f"console of its cloud, and end the machine there; then say `gpubid release {row['lease']} --gone`"
+            f"no call ends {row['lease']}: {row['market']} calls it over or knows it no more, which proves nothing. "
+            "Look at the console of its cloud, and end the machine there; then say "
+            f"`gpubid release {row['lease']} --gone`"
         )
         return True
 

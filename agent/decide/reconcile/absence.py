@@ -67,22 +67,8 @@ def _is_released(lease: Lease) -> bool:
     return lease.state is LeaseState.RELEASING and lease.bills is Bills.NOTHING
 
 
-def is_denied(view: MarketView, instance_id: str) -> bool:
-    """Return whether the market said by its own code, to a proven key, that there is no such instance."""
-    return instance_id in view.absent_ids and view.is_key_proven and view.instance(instance_id) is None
-
-
-def _is_unproven(view: MarketView, lease: Lease) -> bool:
-    """Return whether a denial proves no end of a lease: its GPU bills as far as the ledger knows.
-
-    Such a market shows the proof of an end in its listing before the instance leaves it, and the ledger has that.
-    """
-    is_billing = lease.bills is Bills.GPU_AND_DISK and lease.is_proven
-    return view.rules.proves_ends_within is not None and is_billing
-
-
 def _unproven_alert(view: MarketView, lease: Lease) -> list[Fact]:
-    if not is_denied(view, lease.instance_id) or not _is_unproven(view, lease):
+    if not view.denies(lease.instance_id) or not view.hides_end(lease):
         return []
     sentence = (
         f"{lease.market} has no instance {lease.instance_id} any more, and nobody watched the end of its machine "
@@ -124,7 +110,7 @@ def _absence_facts(
         return [LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, owed)]
     waited = view.listed_monotonic - absence.monotonic
     missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
-    if is_denied(view, lease.instance_id) and not _is_unproven(view, lease):
+    if view.denies(lease.instance_id) and not view.hides_end(lease):
         if lease.state is LeaseState.MISSING:
             # A restart forgets which listing lacked the lease first; the ledger does not.
             missed_at = min(missed_at, lease.state_since)

@@ -12,7 +12,7 @@ import dataclasses
 from msgspec.structs import replace
 
 from agent.decide.facts import Alert, Fact, IntentSettled, LeaseChanged
-from agent.decide.reconcile import absence, orphans, ownership
+from agent.decide.reconcile import orphans, ownership
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -97,7 +97,7 @@ def _settled(
     row = rows.get(of_intent.instance_id) if of_intent is not None else None
     if row is not None and _shows(intent, row):
         return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows it done")
-    if of_intent is not None and intent.kind is IntentKind.RELEASE and absence.is_denied(view, of_intent.instance_id):
+    if of_intent is not None and intent.kind is IntentKind.RELEASE and view.denies(of_intent.instance_id):
         return IntentSettled(intent, IntentState.CONFIRMED, "the market says that there is no such instance")
     if of_intent is None or not of_intent.is_open:
         return IntentSettled(intent, IntentState.VOID, "its lease has ended")

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned
-from agent.decide.reconcile import absence, agreed_rate, ownership, readback, waiting_verdict
+from agent.decide.reconcile import agreed_rate, ownership, readback, waiting_verdict
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -142,7 +142,7 @@ def _is_gone(fleet: Fleet, lease: Lease) -> bool:
     A ledger restored from a backup has the old lease and does not know the instance that replaced it.
     """
     view = fleet.markets.get(lease.market)
-    return view is not None and view.is_fresh and lease.is_proven and absence.is_denied(view, lease.instance_id)
+    return view is not None and view.is_fresh and lease.is_proven and view.denies(lease.instance_id)
 
 
 def _undecided(fleet: Fleet, filling: list[Lease]) -> set[Slot]:

@@ -16,20 +16,20 @@ import msgspec
 import structlog
 
 from agent import clock as clocks
-from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
 from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import FREE, UsdPerHour
-from agent.markets import hints, http_exchange, market_errors, pace, text, tolerant_rows, transport
+from agent.domain.money import UsdPerHour
+from agent.markets import hints, http_exchange, market_errors, pace, text, transport
 from agent.markets.dstack import (
     client,
     cloud_clients,
     deletions,
     endings,
-    figures,
     fleets,
+    instances,
     listing,
     logs,
     names,
@@ -49,6 +49,7 @@ CUT = "the dearest offers are not seen: name fewer clouds or regions in [markets
 NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 ENDING = "dstack ends run {name}; it bills until its cloud has taken the machine back."
 UNPROVEN_DELETION = "run {name} was deleted at dstack, and its machine is not proven gone."
+UNKNOWN_RUN = "dstack knows no run {id}, and its machine is not proven gone."
 NOWHERE = orders.Bounds()
 """No cloud: nothing is offered."""
 
@@ -104,7 +105,7 @@ class DstackMarket:
         self._listing.note(listed, mattering)
         found = [self._shown(run, standing[run.id], listed) for run in mattering]
         alone = [machine for machine in listed.without_run if machine.status != endings.TERMINATED]
-        return [*found, *map(_machine, alone)]
+        return [*found, *map(instances.of_machine, alone)]
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one run."""
@@ -141,8 +142,9 @@ class DstackMarket:
         """Stop a run, or delete one that is over; also returns if it is gone.
 
         A gentle stop lets the work end by itself for some seconds. It is sent once: the server would take a later one
-        for a new order, and might soften a hard one. A stop that the server accepts is no end yet. Each release is
-        Unfinished until the machine is proven gone, or until a person says so of a run that has ended.
+        for a new order, and might soften a hard one. A stop that the server accepts is no end yet, and a run that it
+        does not know proves none. Each release is Unfinished until the machine is proven gone, or until a person says
+        so of a run that has ended.
         """
         try:
             run = await self._run(instance_id)
@@ -154,7 +156,9 @@ class DstackMarket:
             if run.status not in states.FINISHED and not (is_gentle and run.status == states.TERMINATING):
                 await self._client.stop(run.name, is_abort=not is_gentle)
         except market_errors.NotFound:
-            return
+            if is_gone:
+                return
+            raise market_errors.Unfinished(UNKNOWN_RUN.format(id=text.clean(instance_id, 64))) from None
         except (market_errors.Unavailable, market_errors.Malformed, market_errors.Rejected) as error:
             raise market_errors.Ambiguous(str(error)) from None
         why = UNPROVEN_DELETION if run.deleted and not self._deletions.is_kept(run) else ENDING
@@ -270,7 +274,7 @@ class DstackMarket:
 
     def _shown(self, run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
         """Return a run as an instance. A deleted run is listed again if its machine, once over, is listed again."""
-        found = _instance(run, where, listed)
+        found = instances.of_run(run, where, listed)
         there = deletions.machines_there(run, listed) if run.deleted else []
         over = [self._endings.over_at(machine) for machine in there]
         surely = [at for at in over if at is not None]
@@ -315,84 +319,3 @@ def _may_matter(run: rows.Run, listed: listing.Listed) -> bool:
     """Return whether a run is listed: one of ours until it is deleted, another's while it or its machine is there."""
     is_there = run.status not in states.FINISHED or deletions.is_there(run, listed)
     return not run.deleted and (names.is_ours(run) or is_there)
-
-
-def _instance(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
-    """Return a run as an instance of ours, by its machine; until it has a machine, by its order."""
-    order, job = run.run_spec.configuration, run.latest_job_submission or rows.Submission()
-    got = job.job_provisioning_data
-    place = _place(got) if got is not None else None
-    place = place or names.ordered(order)
-    cards = got.instance_type.resources.gpus if got is not None and got.instance_type is not None else []
-    most = search.ordered_price(order.max_price)
-    rate = search.paid_price(got.price, most) if got is not None else most
-    model = names.model(cards[0].name) if cards else names.model("")
-    disk_gb = order.resources.disk_gb if order.resources is not None else 0.0
-    read = {"disk_gb": disk_gb, "gpu_rate": rate, "host_id": place, "gpus": cards or None, "gpu": model or None}
-    reused = names.reused(run, listed.machines.get(run.name, ()))
-    return Instance(
-        market=search.MARKET,
-        instance_id=run.id,
-        label=names.label(run.name, order.tags),
-        host_id=reused or (place.host_id if place is not None else ""),
-        owner_id="",
-        tenure=Tenure.INTERRUPTIBLE if place is not None and place.is_spot else Tenure.ON_DEMAND,
-        state=where.state,
-        gpu=model,
-        gpus=len(cards),
-        gpu_rate=rate or FREE,
-        disk_rate=FREE,
-        disk_gb=disk_gb or 0.0,
-        created_at=tolerant_rows.moment(run.submitted_at),
-        ends_at=None,
-        dlperf=names.dlperf(model) * len(cards),
-        reliability=figures.RELIABILITY,
-        inet_down_mbps=figures.INET_MBPS,
-        is_wanted_running=where.is_wanted,
-        has_trouble=where.state is InstanceState.FAILED,
-        message=where.message,
-        stopped_from_outside=where.stopped_from_outside,
-        is_image_refused=where.is_image_refused,
-        is_called_over=where.is_unproven,
-        may_bill_gpu=where.may_bill,
-        page_answers=_page_answers(order, job),
-        unread=frozenset(name for name, figure in read.items() if figure is None),
-    )
-
-
-def _page_answers(order: rows.Configuration, job: rows.Submission) -> bool | None:
-    """Return whether the page of a service answers the server's own probe; None if there is no probe."""
-    is_probed = order.type == orders.SERVICE and bool(job.probes)
-    return any(probe.success_streak > 0 for probe in job.probes or ()) if is_probed else None
-
-
-def _place(got: rows.Provisioned) -> names.Pool | None:
-    kind = got.instance_type or rows.InstanceType()
-    card = kind.resources.gpus[0].name if kind.resources.gpus else ""
-    return names.pool_of(got.backend, got.region, kind.name, card, is_spot=kind.resources.spot)
-
-
-def _machine(machine: rows.Machine) -> Instance:
-    """Return a machine of our fleet without a known run: it is not proven ours, and it costs money."""
-    cards = machine.instance_type.resources.gpus if machine.instance_type is not None else []
-    model = names.model(cards[0].name) if cards else names.model("")
-    kind, card = machine.instance_type or rows.InstanceType(), cards[0].name if cards else ""
-    place = names.pool_of(machine.backend, machine.region, kind.name, card)
-    return Instance(
-        market=search.MARKET,
-        instance_id=machine.id,
-        label="",
-        host_id=place.host_id if place is not None else "",
-        owner_id="",
-        tenure=Tenure.ON_DEMAND,
-        state=InstanceState.UNKNOWN,
-        gpu=model,
-        gpus=len(cards),
-        gpu_rate=search.price(machine.price) or FREE,
-        disk_rate=FREE,
-        disk_gb=0.0,
-        created_at=tolerant_rows.moment(machine.created),
-        ends_at=None,
-        message=f"a machine of the fleet {text.clean(machine.fleet_name or '', 64)} without a run",
-        may_bill_gpu=machine.backend is not None,
-    )
