@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
 import structlog
 
 from agent.act import crashpoint, intents, ownership_proof, rent_terms
@@ -204,8 +205,13 @@ class Journal:
             tx.record_intent(intent)
             if not isinstance(decision, Release):
                 return
-            if decision.lease.is_open and decision.lease.state is not LeaseState.RELEASING:
+            if not decision.lease.is_open:
+                return
+            if decision.lease.state is not LeaseState.RELEASING:
                 begun_releases.begin(tx, decision, decision.lease, intent.recorded_at)
+            elif decision.reason.code == GONE:
+                # Should the market not hear the word now, the next tries repeat it.
+                tx.update_lease(msgspec.structs.replace(decision.lease, end_reason=GONE))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -287,7 +293,7 @@ class Journal:
         elif isinstance(decision, Pause):
             await market.pause(decision.lease.instance_id)
         elif isinstance(decision, Release):
-            is_gone, is_gentle = decision.reason.code == GONE, due_endings.is_gentle(decision, self._clock.now())
+            is_gone, is_gentle = due_endings.is_gone(decision), due_endings.is_gentle(decision, self._clock.now())
             await market.release(decision.lease.instance_id, is_gone=is_gone, is_gentle=is_gentle)
         return intent.instance_id, True
 

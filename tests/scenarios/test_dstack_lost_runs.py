@@ -7,6 +7,7 @@ import pytest
 from agent.cli.ordering import kill_progress
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
+from agent.simulator import faults
 from tests.scenarios.test_dstack import billing, running, server
 from tests.support.both import Both
 
@@ -62,3 +63,26 @@ async def test_a_given_up_run_that_is_deleted_holds_neither_its_slot_nor_a_kill(
         progress = kill_progress.Progress(keep_disks=False)
         assert progress.show(shown), "a kill waits for nothing that no call ends"
         assert await world.events("alert.order_refused") == told, "no market knows its instance"
+
+
+@pytest.mark.parametrize("is_leaving", [False, True])
+async def test_the_word_of_a_person_is_repeated_until_the_server_has_heard_it(
+    tmp_path: Path, *, is_leaving: bool
+) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        server(world).gives_up = 1.0
+        if is_leaving:
+            await world.app.say(Order("kill", "train"), "a person")
+            await world.cycle(minutes=40)
+        else:
+            server(world).interrupt(run.host.machine_id)
+            await world.app.say(Order("pause", "train"), "a person")
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 3600}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.cycle(minutes=2)
+        await world.app.say(Order("release", f"dstack-{run.uuid}", is_gone=True), "a person")
+        await world.cycle(minutes=20)
+        assert [lease.instance_id for lease in world.leases()] == [run.uuid]
+        await world.until(lambda: world.leases() == [], minutes=90)

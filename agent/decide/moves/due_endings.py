@@ -135,6 +135,11 @@ def is_of_cap(order: Pause | Release) -> bool:
     return _code(order) in {"over_budget", "over_rate"}
 
 
+def is_gone(order: Pause | Release) -> bool:
+    """Return whether a person said that nothing is left of an instance, now or when its release began."""
+    return _code(order) == GONE
+
+
 def is_hard(order: Pause | Release) -> bool:
     """Return whether a kill or a hard cap ends a lease: then its GPU stops, whatever that loses (rule 20)."""
     return is_of_cap(order) or _code(order) == operator_holds.PAST[Word.KILL]
