@@ -27,6 +27,7 @@ SLOT_COOLDOWN = timedelta(seconds=60)
 REFUSED_OFFER_COOLDOWN = timedelta(minutes=10)
 """The cooldown of an offer after a refusal that says nothing about the offer itself."""
 
+_GROUNDS = (cooldowns.OWN_REFUSAL, cooldowns.WORK_REFUSAL)
 TOO_LOW = "bid_too_low"
 OFFER_COOLDOWNS = {
     "no_such_ask": (cooldowns.OFFER_TAKEN, cooldowns.TAKEN),
@@ -51,11 +52,14 @@ def after_refusal(
     """Return the cooldowns after a refusal of the market, or of gpubid itself with its `sentence`.
 
     An offer whose bids are refused again and again gets longer and longer cooldowns, since its quote is stale. Refused
-    requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone.
+    requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone, and so does one
+    of an image that the market refuses, which is a failed start of the workload.
     """
     if isinstance(decision, Rent) and reason in cooldowns.OF_OURS:
-        until = now + cooldowns.OWN_REFUSAL_WAIT
-        return (Cooldown(CooldownKind.SLOT, str(decision.slot), until, f"{cooldowns.OWN_REFUSAL}{sentence}"),)
+        return (_of_slot(decision.slot, now, f"{cooldowns.OWN_REFUSAL}{sentence}"),)
+    if isinstance(decision, Rent) and reason in cooldowns.OF_THE_WORK:
+        failed = workload_end.failed_start(decision.slot.workload, f"order of {now.isoformat()}", now, sentence)
+        return (_of_slot(decision.slot, now, f"{cooldowns.WORK_REFUSAL}{sentence}"), failed)
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision, reason, known, now))
     found: list[ExpiringRecord] = []
@@ -65,6 +69,10 @@ def after_refusal(
     elif not isinstance(decision, Hold) and (reason == TOO_LOW or cooldowns.is_unrepeated(reason)):
         found.append(_untaken(decision, reason, known, now))
     return tuple(found)
+
+
+def _of_slot(slot: Slot, now: datetime, ground: str) -> Cooldown:
+    return Cooldown(CooldownKind.SLOT, str(slot), now + cooldowns.OWN_REFUSAL_WAIT, ground)
 
 
 def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Iterable[Tally], now: datetime) -> Tally:
@@ -207,7 +215,7 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
     Releases and pauses have no cooldown, and a lease that has changed its state since is asked for anew.
     """
     if isinstance(decision, Rent):
-        return _refused_by_us(decision, fleet)
+        return _refused_anywhere(decision, fleet)
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order, since = decision.lease.lease_id, _order(decision), decision.lease.state_since
@@ -218,10 +226,10 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
     return Hold(decision.lease.slot, Reason("order_refused", sentence))
 
 
-def _refused_by_us(decision: Rent, fleet: Fleet) -> Hold | None:
-    """Return a hold if gpubid itself refused a rent for the slot a moment ago: another offer would not help."""
+def _refused_anywhere(decision: Rent, fleet: Fleet) -> Hold | None:
+    """Return a hold if a rent for the slot was refused a moment ago, and another offer would not help."""
     for each in fleet.cooldowns:
         is_of_slot = (each.kind, each.key) == (CooldownKind.SLOT, str(decision.slot))
-        if is_of_slot and each.ground.startswith(cooldowns.OWN_REFUSAL) and not each.is_over(fleet.now):
+        if is_of_slot and each.ground.startswith(_GROUNDS) and not each.is_over(fleet.now):
             return Hold(decision.slot, Reason("slot_rests", f"in cooldown after {each.ground}"))
     return None

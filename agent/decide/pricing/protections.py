@@ -26,6 +26,8 @@ from agent.domain.record.event_kind import EventKind
 
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
 OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
+NOT_OF_A_MARKET = cooldowns.OF_OURS | cooldowns.OF_THE_WORK
+"""Refusals that say nothing about the market that gave them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def _failing(incident: Incident) -> str:
 
 
 def _refused(incident: Incident) -> str:
-    is_of_market = incident.kind == EventKind.INTENT_REJECTED and incident.code not in cooldowns.OF_OURS
+    is_of_market = incident.kind == EventKind.INTENT_REJECTED and incident.code not in NOT_OF_A_MARKET
     return incident.market if is_of_market else ""
 
 

@@ -21,6 +21,8 @@ _BAD, _UNAUTHORIZED, _FORBIDDEN, _MISSING, _CONFLICT = 400, 401, 403, 404, 409
 _UNPROCESSABLE, _TOO_MANY = 422, 429
 NO_SUCH = "resource_not_exists"
 _NAME_IN_USE = ("resource has been changed", "failed to apply plan")
+_OF_THE_IMAGE = ("error pulling configuration for image", "could not determine what command")
+"""The server asks the image's registry at an order without a command."""
 _MOST_REASONS = 3
 
 
@@ -112,8 +114,13 @@ def check_write(reply: transport.Reply) -> bytes:
         raise market_errors.Ambiguous(f"dstack answered {said}; its listing shows whether it was done.")
     if said.is_unknown:
         raise market_errors.NotFound(f"dstack has no such thing ({said}).")
-    reason = "invalid_args" if said.status == _UNPROCESSABLE else "refused"
-    raise market_errors.Rejected(reason, f"dstack refused ({said}).")
+    raise market_errors.Rejected(_reason(said), f"dstack refused ({said}).")
+
+
+def _reason(said: Answer) -> str:
+    if any(words in said.sentence.casefold() for words in _OF_THE_IMAGE):
+        return "bad_image"
+    return "invalid_args" if said.status == _UNPROCESSABLE else "refused"
 
 
 def _is_token_refused(said: Answer) -> bool:
