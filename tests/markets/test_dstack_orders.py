@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from agent.markets.dstack.vendor_record import DstackOptions, findings
 from agent.markets.port import Login, Terms
 from agent.simulator.dstack import interpolation
 from agent.simulator.dstack import world as server
+from agent.simulator.dstack.model import Refused, Run
 from tests.markets.bench_dstack import dstack_bench
 from tests.markets.scene import LABEL, OFFER
 
@@ -206,6 +208,30 @@ async def test_a_name_in_use_leaves_the_order_in_doubt() -> None:
         assert len(await bench.market.instances()) == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("Failed to apply plan. Resource has been changed. Try again or use force apply.", market_errors.Ambiguous),
+        ("Cannot override active run. Stop the run first.", market_errors.Ambiguous),
+        ("Error pulling configuration for image 'a' from the docker registry: unknown", market_errors.Rejected),
+    ],
+)
+async def test_a_name_in_use_is_doubt_and_an_image_that_cannot_be_read_is_none(
+    monkeypatch: pytest.MonkeyPatch, said: str, error: type[market_errors.MarketError]
+) -> None:
+    """The sentences of the real server at an order, from its source; the first was seen."""
+
+    def refuse(spec: Mapping[str, Any], name: str) -> Run:
+        del spec, name
+        raise Refused(400, said, "error")
+
+    async with dstack_bench() as bench:
+        offer = await bench.offer()
+        monkeypatch.setattr(bench.world, "submit", refuse)
+        with pytest.raises(error):
+            await bench.market.rent(offer, ON_DEMAND, LABEL)
+
+
 async def test_nothing_is_offered_or_ordered_without_the_fleet() -> None:
     async with dstack_bench() as bench:
         offer = await bench.offer()
@@ -243,6 +269,7 @@ async def test_a_full_fleet_offers_nothing_says_so_and_takes_runs_again_once_one
     ("made", "said"),
     [
         ({"nodes": {"min": 1}, "idle_duration": 0}, "nobody uses"),
+        ({"nodes": {"min": 0, "target": 5, "max": 9}, "idle_duration": 0}, "nobody uses"),
         ({"nodes": {"min": 0}, "idle_duration": 300}, "keeps idle machines"),
         ({"nodes": {"min": 0}, "idle_duration": 0, "ssh_config": {}}, "hosts of its own"),
         ({"nodes": {"min": 0}, "idle_duration": 0}, "spot_policy: auto"),

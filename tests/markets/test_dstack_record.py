@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from pydantic import ValidationError
 
 from agent.clock import SteadyClock
@@ -63,7 +64,9 @@ async def test_doctor_finds_first_the_missing_cloud_and_then_the_fleet_with_its_
         await bench.simulated.control("POST", "/fleets", {"market": "dstack", "names": []})
         await bench.simulated.advance(61)
         _, fleet = await findings(bench.market, MINE, 2)
-        assert "nodes: 0..20; idle_duration: 0s; spot_policy: auto" in fleet.fix
+        line = fleet.fix.removeprefix("write this line into fleet.dstack.yml: ").split("; then")[0]
+        file = {"type": "fleet", "name": "gpubid", "nodes": "0..20", "idle_duration": "0s", "spot_policy": "auto"}
+        assert yaml.safe_load(line) == file
         assert (await findings(bench.market, DstackOptions(), 2))[0].fix.startswith("write [markets.dstack] backends")
 
 

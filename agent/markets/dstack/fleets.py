@@ -20,13 +20,8 @@ ENDED = frozenset({"terminating", "terminated"})
 """The statuses of a machine that takes no place in its fleet."""
 LOOK_SECONDS = 60.0
 """How long an answer about the fleet is kept."""
-YAML = """\
-type: fleet
-name: {name}
-nodes: 0..20
-idle_duration: 0s
-spot_policy: auto
-"""
+YAML = "{{type: fleet, name: {name}, nodes: 0..20, idle_duration: 0s, spot_policy: auto}}"
+"""The file that makes a fleet, in one line, as a person copies it from a sentence."""
 
 
 def why_no_cloud(wanted: Sequence[str], known: Sequence[str]) -> str:
@@ -92,7 +87,8 @@ def _mismatch(fleet: Mapping[str, Any], made: Mapping[str, Any], name: str) -> s
         return f"the fleet {name} is {text.clean(str(fleet.get('status')), 32)}, not active"
     if made.get("ssh_config") is not None:
         return f"the fleet {name} has hosts of its own (ssh_config): use one without"
-    if not isinstance(nodes, dict) or nodes.get("min") != 0:
+    # The server makes `target` machines as soon as the fleet is applied; without one it takes `min`.
+    if not isinstance(nodes, dict) or nodes.get("min") != 0 or nodes.get("target"):
         return f"the fleet {name} keeps machines that nobody uses: make it with `nodes: 0..20`"
     if made.get("idle_duration") not in (0, "0", "0s"):
         return f"the fleet {name} keeps idle machines: make it with `idle_duration: 0s`"

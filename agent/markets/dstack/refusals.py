@@ -20,7 +20,7 @@ from agent.markets import hints, market_errors, text, tolerant_rows, transport
 _BAD, _UNAUTHORIZED, _FORBIDDEN, _MISSING, _CONFLICT = 400, 401, 403, 404, 409
 _UNPROCESSABLE, _TOO_MANY = 422, 429
 NO_SUCH = "resource_not_exists"
-_NAME_IN_USE = ("resource has been changed", "failed to apply plan")
+_NAME_IN_USE = ("resource has been changed", "failed to apply plan", "cannot override active run")
 _OF_THE_IMAGE = ("error pulling configuration for image", "could not determine what command")
 """The server asks the image's registry at an order without a command."""
 _MOST_REASONS = 3

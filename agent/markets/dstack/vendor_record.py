@@ -124,8 +124,8 @@ def _fleet(options: DstackOptions, problem: str) -> Finding:
     if fleets.FULL in problem:
         sentence, fix = problem.split(": ", 1)
         return Finding("fleet", sentence, fix)
-    made = fleets.recipe(options.fleet or "gpubid").strip().replace("\n", "; ")
-    return Finding("fleet", problem, f"write these lines into fleet.dstack.yml ({made}), then `dstack apply -f` it")
+    made = fleets.recipe(options.fleet or "gpubid")
+    return Finding("fleet", problem, f"write this line into fleet.dstack.yml: {made}; then `dstack apply -f` it")
 
 
 RECORD = MarketRecord(

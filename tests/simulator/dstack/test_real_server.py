@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 from agent.clock import SystemClock
 from agent.domain.market.instance import Instance, InstanceState
@@ -88,20 +89,15 @@ async def test_a_missing_fleet_is_named_and_the_printed_file_makes_it(server: Se
     assert "no fleet not-yet" in await made.fleet_problem()
     with pytest.raises(market_errors.Rejected):
         await made.rent(OFFERED, ORDER, LABEL.format(1))
-    assert re.findall(r"^(\w+): (.+)$", fleets.recipe("not-yet"), re.MULTILINE) == [
-        ("type", "fleet"),
-        ("name", "not-yet"),
-        ("nodes", "0..20"),
-        ("idle_duration", "0s"),
-        ("spot_policy", "auto"),
-    ]
+    printed = yaml.safe_load(fleets.recipe("not-yet"))
     bare = {"type": "fleet", "name": "not-yet", "nodes": "0..20", "idle_duration": "0s"}
+    assert printed == {**bare, "spot_policy": "auto"}
     spec = {"configuration": bare, "profile": {"name": "default"}}
     plan: dict[str, Any] = {"spec": spec, "current_resource": None}
     assert server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})[0] == 200
     assert "make it with `spot_policy: auto`" in await made.fleet_problem()
     status, before = server.post("/api/project/main/fleets/get", {"name": "not-yet"})
-    plan = {"spec": {**spec, "configuration": {**bare, "spot_policy": "auto"}}, "current_resource": before}
+    plan = {"spec": {**spec, "configuration": printed}, "current_resource": before}
     status, said = server.post("/api/project/main/fleets/apply", {"plan": plan, "force": False})
     assert status == 200, said
     assert await made.fleet_problem() == ""
