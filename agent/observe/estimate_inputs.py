@@ -231,7 +231,8 @@ async def _place(
     records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
     asks = past_runs.asks(samples, hours, table.gpus)
     leases = [one for one in await reader.leases(limit=ROWS) if one.market == market] if reader is not None else []
-    floors = past_runs.floors(samples, leases, table.gpus)
+    rules = registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED
+    floors = past_runs.floors(samples, leases, table.gpus, rules.price_paid)
     of = f"of {table.gpus}x {model} on {market} in the ledger"
     given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
     return market_options.Place(
@@ -252,7 +253,7 @@ async def _place(
         max_price=_max_price(table, model),
         asks_as_of="given" if given[0] else _until(asks),
         floors_as_of="given" if given[1] else _until(floors),
-        rules=registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED,
+        rules=rules,
         worth=_worth(table, given[0] or past_runs.cases(asks)),
         volume=float(table.network_volume_per_month) / market_options.HOURS_A_MONTH,
     )

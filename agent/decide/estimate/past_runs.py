@@ -8,6 +8,7 @@ day at most. All prices are sorted and cut into cells of equal length. A case is
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from agent.domain.market.market_rules import PricePaid
 from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import UsdPerHour
 from agent.domain.record.lease import Lease
@@ -38,11 +39,13 @@ def asks(samples: Iterable[PriceSample], hours: Iterable[PriceHour], gpus: int) 
     return dict(sorted({**old, **raw}.items()))
 
 
-def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int) -> Hourly:
+def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int, paid: PricePaid) -> Hourly:
     """Return the lowest floors of every hour, for `gpus` GPUs together, on hosts where no lease of ours bids.
 
-    On such a host a search shows our own bid as the floor. Rolled-up hours do not name hosts, so they are left out.
+    On such a host a search shows our own bid as the floor, except where prices are listed. Rolled-up hours do not name
+    hosts, so they are left out.
     """
+    leases = () if paid is PricePaid.LISTED else leases
     ours: dict[str, list[tuple[datetime, datetime | None]]] = {}
     for lease in leases:
         ours.setdefault(lease.host_id, []).append((lease.opened_at, lease.ended_at and lease.ended_at + ECHO))

@@ -7,6 +7,7 @@ import msgspec
 from agent.decide.estimate import past_runs
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.market.market_rules import PricePaid
 from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from tests.support.builders import lease
 
@@ -37,7 +38,7 @@ def test_a_price_nobody_has_repeated_for_a_day_is_not_believed() -> None:
 
 def test_other_sizes_and_unknown_prices_do_not_count() -> None:
     samples = [seen(0, "a", 0.5, None), seen(0, "b", 0.1, 0.05, gpus=8)]
-    assert dollars(past_runs.floors(samples, [], 1)) == []
+    assert dollars(past_runs.floors(samples, [], 1, PricePaid.BID)) == []
     assert dollars(past_runs.asks(samples, [], 8)) == [0.1]
 
 
@@ -64,6 +65,13 @@ def test_the_few_cheapest_of_an_hour_count_alike() -> None:
 def test_our_own_bid_that_a_search_shows_as_the_floor_is_no_price() -> None:
     samples = [seen(0, "a", None, 0.1), seen(0, "b", None, 0.2), seen(2, "a", None, 0.11), seen(9, "a", None, 0.15)]
     held = lease(host_id="a", opened_at=NOON + timedelta(hours=1, minutes=5), ended_at=NOON + timedelta(hours=6))
-    assert dollars(past_runs.floors(samples, [held], 1)) == [0.1, 0.1] + [0.2] * 7 + [0.15]
+    assert dollars(past_runs.floors(samples, [held], 1, PricePaid.BID)) == [0.1, 0.1] + [0.2] * 7 + [0.15]
     still = msgspec.structs.replace(held, ended_at=None)
-    assert dollars(past_runs.floors(samples, [still], 1)) == [0.1, 0.1, 0.2]
+    assert dollars(past_runs.floors(samples, [still], 1, PricePaid.BID)) == [0.1, 0.1, 0.2]
+
+
+def test_where_prices_are_listed_a_lease_of_ours_shows_nothing() -> None:
+    samples = [seen(0, "pool/aws/spot", None, 0.1), seen(2, "pool/aws/spot", None, 0.11)]
+    held = lease(host_id="pool/aws/spot", opened_at=NOON - timedelta(hours=1), ended_at=None)
+    assert dollars(past_runs.floors(samples, [held], 1, PricePaid.LISTED)) == [0.1, 0.1, 0.11]
+    assert dollars(past_runs.floors(samples, [held], 1, PricePaid.BID)) == []
