@@ -133,7 +133,8 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
 
 def _ranking(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) -> _Ranking:
     """Return the offers of a workload with their facts. A host that `planned` rents counts as free."""
-    book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
+    offers = {name: view.offers for name, view in fleet.markets.items()}
+    book = requirement_check.OffersByMarkets(offers, fleet.host_checks.values()).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
     in_force = cooldowns.in_force(fleet)

@@ -231,7 +231,8 @@ def _ground(fleet: Fleet) -> Ground:
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
     everything = host_record.total(records.values(), fleet.now)
-    books = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()})
+    offers = {name: view.offers for name, view in fleet.markets.items()}
+    books = requirement_check.OffersByMarkets(offers, fleet.host_checks.values())
     return Ground(
         books=books,
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,

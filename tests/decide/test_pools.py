@@ -14,12 +14,13 @@ from agent.decide.pricing import requirement_check
 from agent.decide.reconcile import market_alerts, readback, reconcile
 from agent.decide.reconcile.losses import cause
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.market import host
+from agent.domain.market import gpu, host
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
 from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Release, Rent, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
@@ -158,6 +159,17 @@ def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None
     assert {row.offer_id: row.dlperf for row in found} == {"a1": 70.0, "a2": 80.0, "a3": 99.0, "a4": 0.0, "a9": 160.0}
     alone = requirement_check.OffersByMarkets({"runpod": (pool,)}).of(builders.workload()).offers
     assert [row.dlperf for row in alone] == [0.0]
+
+
+def test_a_pool_that_our_checks_measured_is_worth_that() -> None:
+    pool = builders.offer(9, market="runpod", host_id=POOL, gpus=2, dlperf=0.0)
+    like, other = builders.offer(1, dlperf=70.0), builders.offer(2, gpu=gpu.model("L4"), dlperf=30.0)
+    checks = [
+        HostCheck("a", "runpod", POOL, "", pool.gpu, 2, 0.0, builders.NOW, 60.0),
+        HostCheck("b", "vast", "h2", "", other.gpu, 1, 30.0, builders.NOW, 20.0),
+    ]
+    books = requirement_check.OffersByMarkets({"vast": (like, other), "runpod": (pool,)}, checks)
+    assert {row.offer_id: row.dlperf for row in books.of(builders.workload()).offers}["a9"] == pytest.approx(180.0)
 
 
 def test_a_pod_whose_host_is_silent_is_waited_for_and_one_that_was_stopped_is_started() -> None:

@@ -15,7 +15,7 @@ Invariants:
 """
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -67,6 +67,21 @@ def speeds(checks: Iterable[HostCheck]) -> Speeds:
             share = statistics.median(measured) / typical.figure
             found[host, model] = min(max(_weighed(share, len(measured)), LEAST), 1.0)
     return found
+
+
+def benchmarks(checks: Iterable[HostCheck], models: Collection[GpuModel]) -> Mapping[GpuModel, float]:
+    """Return DLPerf for one GPU of models that have no benchmark, as far as our own checks measured them.
+
+    It is the typical speed of the model, divided by what one promised DLPerf measures on the other models: the median
+    over these. Without a check of both there is none.
+    """
+    by_model: dict[GpuModel, list[HostCheck]] = {}
+    for check in checks:
+        by_model.setdefault(check.gpu, []).append(check)
+    others = (_typical(mine, _promised) for model, mine in by_model.items() if model not in models)
+    rates = [each.figure for each in others if each is not None]
+    measured = {model: _typical(by_model.get(model, ()), _tflops) for model in models} if rates else {}
+    return {model: each.figure / statistics.median(rates) for model, each in measured.items() if each is not None}
 
 
 def typical(checks: Iterable[HostCheck], model: GpuModel, other_than: HostKey, owner_id: str = "") -> Typical | None:

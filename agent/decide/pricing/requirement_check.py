@@ -15,10 +15,12 @@ from functools import lru_cache
 
 import msgspec
 
-from agent.decide.pricing import useful_hour
+from agent.decide.pricing import measured_speed, useful_hour
 from agent.domain import money
 from agent.domain.market import host, offer, tenure
+from agent.domain.market.gpu import GpuModel
 from agent.domain.record.cooldown import CooldownKind, Cooling
+from agent.domain.record.host_check import HostCheck
 from agent.domain.work import workload
 
 LEAST_STAY = workload.Requirements().min_end_ahead
@@ -222,15 +224,22 @@ class OrderedOffers:
         return self._rising[asked]
 
 
-def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tuple[offer.Offer, ...]]:
-    """Return the offers. A pool without a benchmark gets the median DLPerf of cards of its model elsewhere."""
+def _measured(
+    offers: Mapping[str, tuple[offer.Offer, ...]], checks: Iterable[HostCheck]
+) -> Mapping[str, tuple[offer.Offer, ...]]:
+    """Return the offers.
+
+    A pool without a benchmark gets the DLPerf that our own checks measured on its model, else the median of cards of
+    its model elsewhere.
+    """
     lacking = {row.gpu for rows in offers.values() for row in rows if row.dlperf <= 0 and host.is_pool(row.host_id)}
     if not lacking:
         return offers
-    shown: dict[str, list[float]] = {}
+    shown: dict[GpuModel, list[float]] = {}
     for row in (row for rows in offers.values() for row in rows if row.gpu in lacking and row.dlperf > 0):
         shown.setdefault(row.gpu, []).append(row.dlperf / row.gpus)
     each = {model: statistics.median(figures) for model, figures in shown.items()}
+    each |= measured_speed.benchmarks(checks, lacking)
     return {
         name: tuple(
             msgspec.structs.replace(row, dlperf=each[row.gpu] * row.gpus)
@@ -245,9 +254,9 @@ def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tup
 class OffersByMarkets:
     """The offers of all markets at one instant: one book for each set of markets that workloads use."""
 
-    def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
-        """Take the offers by market; a book is arranged when it is first needed."""
-        self._offers = _measured(offers)
+    def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]], checks: Iterable[HostCheck] = ()) -> None:
+        """Take the offers by market, and our checks of hosts; a book is arranged when it is first needed."""
+        self._offers = _measured(offers, checks)
         self._books: dict[tuple[str, ...], OrderedOffers] = {}
 
     def of(self, work: workload.Workload) -> OrderedOffers:

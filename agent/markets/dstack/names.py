@@ -27,11 +27,12 @@ _ALIASES = {
     "A6000": "RTX A6000",
     "H100NVL": "H100 NVL",
     "H200NVL": "H200 NVL",
+    "RTX4070TISUPER": "RTX 4070S TI",
     "RTXPRO4500": "RTX PRO 4500",
     "RTXPRO6000": "RTX PRO 6000",
 }
-_SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE"}
-"""The bus with the lowest benchmark, for cards whose bus is not shown."""
+_SLOWEST = {"A100": "A100 PCIE", "H100": "H100 PCIE", "RTX PRO 6000": "RTX PRO 6000 MAX Q"}
+"""The form with the lowest benchmark, for cards whose bus or cooling is not shown."""
 _SMALLEST_SHARE = 0.45
 """A card may have half the memory of the largest of its model (A100, V100), and a server may show a little less."""
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")

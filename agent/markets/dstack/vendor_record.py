@@ -150,6 +150,6 @@ RECORD = MarketRecord(
     shows_datacenter=True,
     opens_ports=False,
     asks_pages=True,
-    own_cards=frozenset({"A100", "H100"}),
+    own_cards=frozenset({"A100", "H100", "RTX PRO 6000"}),
     keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
 )

@@ -126,3 +126,14 @@ def test_a_measured_speed_moves_a_host_back_and_none_forward(speeds: list[float]
         speed = min(found[each.offer.host, each.offer.gpu], 1.0)
         assert each.reckoning.per_useful == pytest.approx(before[each.offer.offer_id] / speed)
         assert any(term.name == "measured speed" for term in each.reckoning.terms()) is (speed < 1.0)
+
+
+def test_a_model_without_a_benchmark_is_measured_against_those_that_have_one() -> None:
+    bare, other = GpuModel("A10G"), GpuModel("L4")
+    promised = [check(1, 100.0), check(2, 110.0), check(3, 90.0)]
+    mine = [replace(check(number, 60.0, dlperf=0.0), gpu=bare) for number in (4, 5, 6)]
+    assert measured_speed.benchmarks([*promised, *mine], {bare, other}) == {bare: pytest.approx(60.0)}
+    again = [replace(each, dlperf=60.0) for each in mine]
+    assert measured_speed.benchmarks([*promised, *again], {bare}) == {bare: pytest.approx(60.0)}, "not its own"
+    assert measured_speed.benchmarks(mine, {bare}) == {}, "nothing says what a DLPerf is"
+    assert measured_speed.benchmarks(promised, {bare}) == {}
