@@ -10,6 +10,7 @@ from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.worth import net_value
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
+from agent.domain.money import MICROS
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
 from agent.domain.work import only_copy
@@ -136,7 +137,7 @@ def _by_value(
     The move pays its loading and its traffic, repeats work, and costs the price of a move.
     """
     worth, there = work.value_of(lease.gpu), best.reckoning.by(work.checkpoint)
-    cost = (lease.gpu_rate + lease.disk_rate).dollars
+    cost = _hourly(lease, work)
     full = worth.dollars * speed(lease.dlperf, fastest, math.inf)
     useful, trouble = 1.0, 0.0
     if lease.tenure is Tenure.INTERRUPTIBLE:
@@ -167,9 +168,15 @@ def _may_better(slot: SlotView, lease: Lease, best: Candidate) -> bool:
     return slot.runs < (MOST_RETURNS if _is_bid(best) else recovery.MOST_RUNS)
 
 
+def _hourly(lease: Lease, work: Workload) -> float:
+    """Return the dollars of an hour of staying, with the checkpoints that leave the host."""
+    egress = useful_hour.uploaded_gb_an_hour(work.checkpoint) * lease.egress_micros_per_gb / MICROS
+    return (lease.gpu_rate + lease.disk_rate).dollars + egress
+
+
 def _per_useful_hour(lease: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
     """Return dollars per useful hour of staying; a bid includes its expected losses."""
-    rate = (lease.gpu_rate + lease.disk_rate).dollars
+    rate = _hourly(lease, work)
     if lease.tenure is not Tenure.INTERRUPTIBLE:
         return rate
     hours, loss = useful_hour.stay(market_loss_rate, horizon_hours)

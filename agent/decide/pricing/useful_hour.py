@@ -263,7 +263,7 @@ def stay_cost(
     longest_restore, unsaved = _spans(work.checkpoint)
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.value_of(candidate.gpu).dollars * loading
-    egress = _uploaded_gb_an_hour(work.checkpoint) * candidate.egress_micros_per_gb / money.MICROS
+    egress = uploaded_gb_an_hour(work.checkpoint) * candidate.egress_micros_per_gb / money.MICROS
     horizon = horizon_hours(work)
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
@@ -303,7 +303,7 @@ def horizon_hours(work: workload.Workload) -> float:
     return min(hours + work.checkpoint.restore / _HOUR, HORIZON_HOURS)
 
 
-def _uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:
+def uploaded_gb_an_hour(checkpoint: workload.Checkpoint) -> float:
     """Return the gigabytes of checkpoints that leave a host in an hour: every checkpoint in full, 0 without a bucket.
 
     Work that loses nothing has no interval, and the size of its checkpoints is unknown.

@@ -66,6 +66,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         bid_since=now,
         end_reason=billing_turns.LEFTOVER if is_leftover else "",
         vram_mb=offer.vram_mb,
+        egress_micros_per_gb=offer.egress_micros_per_gb,
     )
     return Outcome(lease, (), EventKind.LEASE_LEFTOVER if is_leftover else EventKind.LEASE_OPENED)
 

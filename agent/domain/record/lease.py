@@ -216,6 +216,8 @@ class Lease(msgspec.Struct, frozen=True):
     """Our bid where the price paid is not the bid; None elsewhere. `gpu_rate` is the expected price before it runs."""
     notice_at: datetime | None = None
     """When the market ends it, if the market has said so."""
+    egress_micros_per_gb: int = 0
+    """What a gigabyte that leaves its host costs, in micro-dollars, as the offer said."""
 
     @property
     def may_have_worked(self) -> bool:

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0129"
+REVISION = "0130"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -90,6 +90,7 @@ leases = columns.table(
     columns.from_zero("ran_micros"),
     columns.maybe_times("stalled_since", "stalled_at", "keys_seen_at"),
     [*columns.empty_text("label_intent_id"), *columns.added_rates("bid_limit"), *columns.maybe_times("notice_at")],
+    columns.from_zero("egress_micros_per_gb"),
     [sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended")],
 )
 columns.partial_index(

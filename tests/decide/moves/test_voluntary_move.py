@@ -1,6 +1,7 @@
 """The way from a healthy lease to a cheaper offer."""
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -46,6 +47,16 @@ def test_a_move_must_pay_before_the_window_of_the_slot_closes(
     best = builders.candidate(builders.offer(2), bid="0.20")
     work = builders.workload(value_per_hour=value)
     assert (voluntary_move.move_to_cheaper(slot, work, best, 0.2) is not None) is is_left
+
+
+@pytest.mark.parametrize("value", [None, builders.per_hour("1.00")], ids=["by cost", "by value"])
+def test_what_leaves_a_host_counts_in_the_price_of_staying(value: UsdPerHour | None) -> None:
+    """Twenty gigabytes every half hour, at $0.09 each, are $3.60 an hour."""
+    checkpoint = Checkpoint(place=CheckpointPlace.REMOTE, interval=timedelta(minutes=30), size_gb=20.0)
+    work = builders.workload(checkpoint=checkpoint, value_per_hour=value)
+    cheap = on_demand(gpu_rate=builders.per_hour("0.10"))
+    assert back(cheap, work=work) is None
+    assert back(msgspec.structs.replace(cheap, egress_micros_per_gb=90_000), work=work) is not None
 
 
 @pytest.mark.parametrize("tenure", [Tenure.ON_DEMAND, Tenure.INTERRUPTIBLE])
