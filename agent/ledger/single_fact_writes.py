@@ -45,10 +45,16 @@ class SingleFactWrites:
             raise LedgerError(
                 Code.WRONG_ACCOUNT,
                 f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "
-                "use the key of that account, or another [ledger] path for this one",
+                "use the key of that account, or another [ledger] path for this one; if the account was replaced, "
+                f"`gpubid ledger unbind {market}`",
             )
         self._news.accounts[market] = account_id
         self._write(_META_STORED, {"key": single_facts.ACCOUNT + market, "value": account_id})
+
+    def unbind_account(self, market: str) -> None:
+        """Forget to which account of a market this ledger is bound: the next one that is seen is taken."""
+        self._news.accounts[market] = single_facts.NO_ACCOUNT_ID
+        self._write(_META_STORED, {"key": single_facts.ACCOUNT + market, "value": single_facts.NO_ACCOUNT_ID})
 
     def note_credit(self, market: str, credit: Credit) -> None:
         """Store a market's credit if it changed."""

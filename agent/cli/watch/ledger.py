@@ -1,4 +1,4 @@
-"""`gpubid ledger`: events, prices, backup, restore, verify, move. All but restore and move only read."""
+"""`gpubid ledger`: events, prices, backup, restore, verify, move, unbind. All but restore, move and unbind read."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from agent.cli.shared import (
     session,
     side_by_side,
 )
-from agent.cli.watch import export, moved_ledger
+from agent.cli.watch import export, moved_ledger, unbound_account
 
 if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
@@ -38,6 +38,7 @@ _AFTER_RESTORE = 'before a daemon starts on a restored one, run the statements u
 app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
 app.command()(export.export)
 app.command()(moved_ledger.move)
+app.command()(unbound_account.unbind)
 
 
 @app.command()

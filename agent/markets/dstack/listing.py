@@ -26,7 +26,7 @@ MOST_PAGES = 400
 """Pages after which a listing counts as endless."""
 MANY_RUNS = 10_000
 """Runs of which a whole listing takes most of the calls of a minute."""
-NEW_PROJECT = "let gpubid use a new project of the server, once nothing of it runs in this one"
+NEW_PROJECT = "once nothing of gpubid runs in this project, use a new one, after `gpubid ledger unbind dstack`"
 _Row = TypeVar("_Row", rows.Run, rows.Machine)
 _JOB = "job"
 _INSTANCE = "instance"
