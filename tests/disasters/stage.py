@@ -25,7 +25,7 @@ from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import StallRule
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Fallback, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
 from agent.markets.dstack.vendor_record import DstackOptions
 from agent.markets.market_record import MarketOptions
@@ -182,6 +182,7 @@ def workload(work: Work, auctions: Auctions | None = None) -> Workload:
         strategy=work.strategy,
         requirements=wants,
         markets=work.markets,
+        fallback=Fallback((CLOUDS,), dt.timedelta(seconds=work.fallback_after)) if work.fallback_after else Fallback(),
         slots=work.slots,
         disk_gb=40,
         image_gb=6.5,

@@ -133,6 +133,8 @@ class Work:
     """The most slots of an array that may be live; 0 if it is none."""
     health: Health | None = None
     idle: Idle | None = None
+    fallback_after: float = 0.0
+    """Seconds that a slot is down before the clouds are used too; 0 if they are no fallback."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

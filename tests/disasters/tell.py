@@ -40,7 +40,8 @@ def story(told: Story) -> Iterator[str]:
     yield f"seed {told.seed}: {' and '.join(told.markets)}, a poll of {told.poll:g} s, demand x{told.demand:g}"
     for work in told.works:
         guard = f", with {work.guard}" if work.guard is not None else ""
-        where = f" on {work.markets[0]}" if work.markets else ""
+        where = f" on {' and '.join(work.markets)}" if work.markets else ""
+        where += f", on clouds after {work.fallback_after:g} s" if work.fallback_after else ""
         ends = f", done after {work.ends_after:g} s" if work.ends_after else ""
         yield f"  {work.name}: {work.kind}, {work.slots} slot(s), strategy {work.strategy}{where}{ends}{guard}"
     for strike in told.strikes:

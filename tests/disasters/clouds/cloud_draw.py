@@ -35,6 +35,8 @@ LIES = {
     "release": strikes.RELEASE_LIES,
 }
 FATES = ("host_gone", "host_offline", "rival", "cloud_gives_up", "cloud_lost", "fleet_lost", "called_gone")
+FALLBACKS = 0.5
+"""The share of the works for all markets that use clouds only as a fallback."""
 CLIENT_LOST = 0.5
 """The share of these stories in which the server cannot make its client of a cloud for a while."""
 MEETINGS = ("kill", "kill_9", "restart", "pause", "sleep", "release", "cloud_lost")
@@ -47,7 +49,7 @@ def clouded(story: Story) -> Story:
     # The auctions have their own numbers of rows and prices; the two would only hide each other's troubles.
     if dice.random() >= SHARE or story.auctions is not None:
         return story
-    is_alone = dice.random() < ALONE
+    is_alone, fallbacks = dice.random() < ALONE, random.Random(f"disaster/{story.seed}/fallbacks")
     clouds = Clouds(
         gives_up=dice.choice((0.0, 0.0, 0.3, 1.0)), capacity=dice.choice((1, 3, 6)), per_hour=dice.choice((0, 0, 0, 2))
     )
@@ -56,7 +58,10 @@ def clouded(story: Story) -> Story:
     return dataclasses.replace(
         story,
         markets=(MARKET,) if is_alone else (*story.markets, MARKET),
-        works=tuple(_work(dice, work, story.markets, is_alone=is_alone) for work in story.works),
+        works=tuple(
+            _behind(fallbacks, _work(dice, each, story.markets, is_alone=is_alone), story.markets)
+            for each in story.works
+        ),
         clouds=clouds,
         strikes=tuple(sorted(struck, key=lambda each: (each.market, each.place, each.number))),
         deeds=tuple(sorted((*story.deeds, *_deeds(dice)), key=lambda each: each.cycle)),
@@ -74,6 +79,14 @@ def _work(dice: random.Random, work: Work, others: tuple[str, ...], *, is_alone:
     if is_own:
         return dataclasses.replace(work, markets=(MARKET,), idle=None)
     return work if work.markets else dataclasses.replace(work, idle=None)
+
+
+def _behind(dice: random.Random, work: Work, others: tuple[str, ...]) -> Work:
+    """Let some works that may run anywhere use clouds only once a slot was down for a while."""
+    after = dice.choice((120.0, 600.0))
+    if work.markets or dice.random() >= FALLBACKS:
+        return work
+    return dataclasses.replace(work, markets=others, fallback_after=after)
 
 
 def _deeds(dice: random.Random) -> Iterator[Deed]:
