@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-import msgspec
 import structlog
 
 from agent.act import crashpoint, intents, ownership_proof, rent_terms
@@ -37,7 +36,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
-from agent.domain.work.decision import GONE, KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -170,7 +169,7 @@ class Journal:
         A ledger that cannot be written changes nothing: due releases are derived again in every cycle.
         """
         lease = self.present(decision.lease)
-        if not lease.is_open or lease.state is LeaseState.RELEASING:
+        if not lease.is_open or (lease.state is LeaseState.RELEASING and not due_endings.is_gone(decision)):
             return
         try:
             async with self._ledger.transaction() as tx:
@@ -205,13 +204,8 @@ class Journal:
             tx.record_intent(intent)
             if not isinstance(decision, Release):
                 return
-            if not decision.lease.is_open:
-                return
-            if decision.lease.state is not LeaseState.RELEASING:
+            if decision.lease.is_open:
                 begun_releases.begin(tx, decision, decision.lease, intent.recorded_at)
-            elif decision.reason.code == GONE:
-                # Should the market not hear the word now, the next tries repeat it.
-                tx.update_lease(msgspec.structs.replace(decision.lease, end_reason=GONE))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()

@@ -59,6 +59,9 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
     "RTX 5080": ("RTX 5090", 56.3 / 104.8),
 }
 
+MOST = max(_MEASURED.values())
+"""The DLPerf of the fastest card that was measured."""
+
 
 def dlperf(model: GpuModel) -> float:
     """Return the DLPerf of one GPU, or 0 if neither it nor a similar one was measured."""

@@ -69,6 +69,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """The number of complete listings since the start."""
     absent_ids: frozenset[str] = frozenset()
     """Instances that the market declared non-existent by its own code in this cycle."""
+    denied_ids: frozenset[str] = frozenset()
+    """Instances that the market denied to a proven key in the last closer look that was answered, in any cycle."""
     is_key_proven: bool = False
     """Whether the key answered in this cycle."""
     is_record_read: bool = True
@@ -314,7 +316,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         if view is None:
             return False
         row = view.instance(lease.instance_id)
-        return row.is_called_over if row is not None else view.denies(lease.instance_id) and view.hides_end(lease)
+        return row.is_called_over if row is not None else lease.instance_id in view.denied_ids and view.hides_end(lease)
 
     def rules_of(self, market: str) -> MarketRules:
         """Return the rules of a market, or the assumed ones if it is not configured."""

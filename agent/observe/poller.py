@@ -129,8 +129,11 @@ class Poller:
         try:
             await self._look_at_account()
             await self._read_record()
-            for instance_id in sorted(instance_ids):
+            for instance_id in (asked := sorted(instance_ids)):
                 await self._probe(instance_id)
+            denied = self.view.denied_ids & {*asked}
+            denied = self.view.absent_ids if self.view.is_key_proven else denied
+            self.view = msgspec.structs.replace(self.view, denied_ids=denied)
         except market_errors.MarketError as error:
             self._failed(error)
         return self.view

@@ -1,5 +1,6 @@
 """`gpubid ledger unbind`: a market's account may be replaced, but no denial by the new one ends a lease of the old."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.support.programs import gpubid
 CONFIG = GOOD + "[ledger]\npath = 'ledger.sqlite'\n"
 
 
-async def bound(folder: Path, *markets: str) -> None:
+async def bound(folder: Path, *markets: str, proven_at: datetime | None = builders.NOW) -> None:
     """Write a ledger that is bound to accounts, with an open lease at each of `markets`."""
     (folder / "agent.toml").write_text(CONFIG)
     ledger = await Ledger.open(folder / "ledger.sqlite", clock=SystemClock())
@@ -22,7 +23,7 @@ async def bound(folder: Path, *markets: str) -> None:
         for market in ("vast", "dstack"):
             tx.bind_account(market, "7")
         for number, market in enumerate(markets):
-            tx.open_lease(builders.lease(number + 1, market=market, lease_id=f"{market}-{number}"))
+            tx.open_lease(builders.lease(number + 1, market=market, lease_id=f"{market}-{number}", proven_at=proven_at))
     await ledger.close()
 
 
@@ -61,6 +62,12 @@ async def test_an_account_whose_denial_would_end_an_open_lease_is_kept(tmp_path:
     ran = await gpubid(tmp_path, "ledger", "unbind", "dstack")
     assert ran.code == 0, ran
     await take(tmp_path, "dstack", "8")
+
+
+async def test_what_only_a_reply_named_is_not_forgotten(tmp_path: Path) -> None:
+    await bound(tmp_path, "dstack", proven_at=None)
+    ran = await gpubid(tmp_path, "ledger", "unbind", "dstack")
+    assert (ran.code, "dstack may still bill for dstack-0" in ran.err) == (1, True), ran
 
 
 async def test_without_a_ledger_nothing_is_written(tmp_path: Path) -> None:

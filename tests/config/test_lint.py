@@ -282,7 +282,9 @@ def test_a_budget_without_room_for_one_instance_is_found_in_its_own_table(good: 
     limits = replace(good.limits, reserve=timedelta(hours=2), budgets={budget.of_workload(work.name): small})
     (found,) = told(replace(good, limits=limits))
     assert found.startswith(f"workloads.{work.name}.budget.max_per_day: an instance of {work.name} at {work.max_price}")
-    assert "in the 2 h of limits.reserve, so none is rented at that price" in found
+    assert "in the 2 h of limits.reserve, so none is rented at that price before the last 1 h 59 min of a day" in found
+    array = changed(replace(good, limits=limits), array=ArrayTerms(1))
+    assert told(array) == [], "its budget counts by its tasks"
     limits = replace(limits, reserve=timedelta(hours=1))
     assert told(replace(good, limits=limits)) == []
 

@@ -164,12 +164,15 @@ def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None
 def test_a_pool_that_our_checks_measured_is_worth_that() -> None:
     pool = builders.offer(9, market="runpod", host_id=POOL, gpus=2, dlperf=0.0)
     like, other = builders.offer(1, dlperf=70.0), builders.offer(2, gpu=gpu.model("L4"), dlperf=30.0)
-    checks = [
-        HostCheck("a", "runpod", POOL, "", pool.gpu, 2, 0.0, builders.NOW, 60.0),
-        HostCheck("b", "vast", "h2", "", other.gpu, 1, 30.0, builders.NOW, 20.0),
-    ]
-    books = requirement_check.OffersByMarkets({"vast": (like, other), "runpod": (pool,)}, checks)
-    assert {row.offer_id: row.dlperf for row in books.of(builders.workload()).offers}["a9"] == pytest.approx(180.0)
+    promised = HostCheck("b", "vast", "h2", "", other.gpu, 1, 30.0, builders.NOW, 20.0)
+    checks = [HostCheck(f"a{each}", "runpod", POOL, "", pool.gpu, 2, 0.0, builders.NOW, 60.0) for each in range(3)]
+
+    def worth(*known: HostCheck) -> float:
+        books = requirement_check.OffersByMarkets({"vast": (like, other), "runpod": (pool,)}, known)
+        return {row.offer_id: row.dlperf for row in books.of(builders.workload()).offers}["a9"]
+
+    assert worth(*checks, promised) == pytest.approx(180.0)
+    assert worth(*checks[:2], promised) == 140.0, "two checks are too few"
 
 
 def test_a_pod_whose_host_is_silent_is_waited_for_and_one_that_was_stopped_is_started() -> None:

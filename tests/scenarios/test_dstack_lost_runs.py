@@ -86,3 +86,28 @@ async def test_the_word_of_a_person_is_repeated_until_the_server_has_heard_it(
         await world.cycle(minutes=20)
         assert [lease.instance_id for lease in world.leases()] == [run.uuid]
         await world.until(lambda: world.leases() == [], minutes=90)
+
+
+async def test_a_denial_stands_while_the_server_does_not_answer(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        lease_id = await lost(world)
+        await world.app.say(Order("release", lease_id), "a person")
+        await world.cycle(minutes=4)
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 3600}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.cycle(minutes=20)
+        assert world.app.seen is not None
+        old = next(each for each in world.leases() if each.lease_id == lease_id)
+        assert world.app.seen.fleet.is_leaving(old), "its slot does not wait for a release that no call does"
+
+
+async def test_an_overdue_release_is_told_while_the_server_is_away_since_the_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        away = {"fault": "reset", "market": "dstack", "when": "before", "seconds": 7200}
+        world.simulator.sides["dstack"].weather.add(faults.parse(away))  # type: ignore[union-attr]
+        await world.app.say(Order("kill", "train"), "a person")
+        await world.restart()
+        await world.cycle(minutes=30)
+        (told,) = await world.events("alert.order_refused")
+        assert "has not carried out the release" in told.reason

@@ -16,7 +16,6 @@ from agent.act.endings import begun_releases
 from agent.decide.moves import due_endings
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.record.intent import Intent, IntentState
-from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Decision, Pause, Release
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
@@ -74,7 +73,8 @@ def _calls(
     """Return the calls to try, one after the other until one succeeds."""
     if isinstance(decision, Pause):
         return (market.pause,)
-    return partial(market.release, is_gentle=due_endings.is_gentle(decision, now)), market.pause
+    is_gone, is_gentle = due_endings.is_gone(decision), due_endings.is_gentle(decision, now)
+    return partial(market.release, is_gone=is_gone, is_gentle=is_gentle), market.pause
 
 
 def _record(tx: Transaction, ledger: Ledger, intent: Intent, decision: Release | Pause, now: datetime) -> None:
@@ -89,5 +89,5 @@ def _record(tx: Transaction, ledger: Ledger, intent: Intent, decision: Release |
         tx.advance_intent(intent.intent_id, IntentState.SENT, at=intent.recorded_at, outcome="")
     if state in {None, IntentState.RECORDED, IntentState.SENT}:
         tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="sent without the ledger")
-    if isinstance(decision, Release) and lease.state is not LeaseState.RELEASING:
+    if isinstance(decision, Release):
         begun_releases.begin(tx, decision, lease, now)

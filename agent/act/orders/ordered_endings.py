@@ -14,7 +14,7 @@ from agent.act.executor import MOST_AT_ONCE, Executor
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -60,7 +60,7 @@ def note(
     """
     for order in wanted[MOST_AT_ONCE:]:
         held = known.get(order.lease.lease_id)
-        if isinstance(order, Release) and held is not None and held.state is not LeaseState.RELEASING:
+        if isinstance(order, Release) and held is not None:
             begun_releases.begin(tx, order, held, now)
     for order in wanted:
         lease = order.lease

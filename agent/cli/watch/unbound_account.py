@@ -60,17 +60,21 @@ def _forgettable(known: "Recollection", market: str) -> str:
 
     Another account denies all instances of the first, and most markets' denial ends a lease (rule 4).
     """
+    from agent.domain.record.intent import IntentKind
     from agent.ledger.single_facts import NO_ACCOUNT_ID
     from agent.markets import registered_markets
 
     account = known.accounts.get(market, NO_ACCOUNT_ID)
     if account == NO_ACCOUNT_ID:
         exits.stop(exits.BAD_INPUT, [f"the ledger is bound to no account of {market}; name the market's table"])
-    here = [lease.lease_id for lease in known.leases if lease.market == market]
-    here += [f"the rent {intent.intent_id}" for intent in known.intents if intent.market == market]
     is_known = market in registered_markets.names()
     hides_ends = is_known and registered_markets.record(market).rules.proves_ends_within is not None
-    if here and not hides_ends:
-        why = f"{market} may still bill for {', '.join(here)}: give `gpubid release` with the old key first"
+    # Where a denial proves no end, a lease that was proven ours counts on. What only a reply named would be forgotten.
+    mine = (lease for lease in known.leases if lease.market == market)
+    here = [lease.lease_id for lease in mine if not (hides_ends and lease.is_proven)]
+    rents = (intent for intent in known.intents if intent.market == market and intent.kind is IntentKind.RENT)
+    here += [f"the rent {intent.intent_id} in doubt" for intent in rents]
+    if here:
+        why = f"{market} may still bill for {', '.join(here)}: end that with the old account first (`gpubid fleet`)"
         exits.stop(exits.FAILED, [why])
     return account

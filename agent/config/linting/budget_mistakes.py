@@ -1,6 +1,7 @@
 """Findings about limits on spending that stop work, or stop nothing."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 from agent.config import problems
 from agent.config.linting.lint_finding import Finding
@@ -67,14 +68,18 @@ def _reserve(config: Config) -> Iterator[Finding]:
     for work in config.workloads:
         price = min(work.max_price, most if most is not None else work.max_price)
         kept = price.over(reserve.total_seconds())
-        for scope in (EVERYTHING, budget.of_workload(work.name)):
+        # A budget of an array counts by its tasks.
+        for scope in (EVERYTHING, *([budget.of_workload(work.name)] if work.array is None else ())):
             for window in budget.SUMS:
                 cap = config.limits.hard(scope).amount(window)
                 if cap is None or not cap.micros or cap >= kept:
                     continue
+                last = span_text.of(timedelta(hours=cap.micros / price.micros))
+                span = window.value.removeprefix("per_")
+                when = "" if window is Window.TOTAL else f" before the last {last} of a {span}"
                 sentence = (
                     f"an instance of {work.name} at {price} costs {kept} in the {span_text.of(reserve)} of "
-                    "limits.reserve, so none is rented at that price"
+                    f"limits.reserve, so none is rented at that price{when}"
                 )
                 key = f"{_table(scope)}.{KEYS[window]}"
                 yield Finding(key, sentence, f"write at least {kept.dollars:g}, a shorter reserve or a lower max_price")

@@ -27,7 +27,6 @@ SLOT_COOLDOWN = timedelta(seconds=60)
 REFUSED_OFFER_COOLDOWN = timedelta(minutes=10)
 """The cooldown of an offer after a refusal that says nothing about the offer itself."""
 
-_GROUNDS = (cooldowns.OWN_REFUSAL, cooldowns.WORK_REFUSAL)
 TOO_LOW = "bid_too_low"
 OFFER_COOLDOWNS = {
     "no_such_ask": (cooldowns.OFFER_TAKEN, cooldowns.TAKEN),
@@ -52,16 +51,14 @@ def after_refusal(
     """Return the cooldowns after a refusal of the market, or of gpubid itself with its `sentence`.
 
     An offer whose bids are refused again and again gets longer and longer cooldowns, since its quote is stale. Refused
-    requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone, and so does one
-    of an image that the market refuses, which is a failed start of the workload.
+    requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone. A refusal of its
+    image is a failed start of a workload that never ran: a market whose registry fails for a while holds no work.
     """
     if isinstance(decision, Rent) and reason in cooldowns.OF_OURS:
-        return (_of_slot(decision.slot, now, f"{cooldowns.OWN_REFUSAL}{sentence}"),)
-    if isinstance(decision, Rent) and reason in cooldowns.OF_THE_WORK:
-        failed = workload_end.failed_start(decision.slot.workload, f"order of {now.isoformat()}", now, sentence)
-        return (_of_slot(decision.slot, now, f"{cooldowns.WORK_REFUSAL}{sentence}"), failed)
+        until = now + cooldowns.OWN_REFUSAL_WAIT
+        return (Cooldown(CooldownKind.SLOT, str(decision.slot), until, f"{cooldowns.OWN_REFUSAL}{sentence}"),)
     if isinstance(decision, Rent):
-        return tuple(_of_offer(decision, reason, known, now))
+        return (*_of_offer(decision, reason, known, now), *_of_image(decision.slot, reason, known, now, sentence))
     found: list[ExpiringRecord] = []
     if reason in CANNOT_START and _is_start(decision):
         why = f"{cooldowns.REFUSED_START}{reason}"
@@ -71,8 +68,10 @@ def after_refusal(
     return tuple(found)
 
 
-def _of_slot(slot: Slot, now: datetime, ground: str) -> Cooldown:
-    return Cooldown(CooldownKind.SLOT, str(slot), now + cooldowns.OWN_REFUSAL_WAIT, ground)
+def _of_image(slot: Slot, reason: str, known: Iterable[Tally], now: datetime, sentence: str) -> Iterator[Tally]:
+    has_run = any(each.counted is Counted.RAN and each.of.partition("/")[0] == slot.workload for each in known)
+    if reason in cooldowns.OF_THE_WORK and not has_run:
+        yield workload_end.failed_start(slot.workload, f"order of {now.isoformat()}", now, sentence)
 
 
 def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Iterable[Tally], now: datetime) -> Tally:
@@ -215,7 +214,7 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
     Releases and pauses have no cooldown, and a lease that has changed its state since is asked for anew.
     """
     if isinstance(decision, Rent):
-        return _refused_anywhere(decision, fleet)
+        return _refused_by_us(decision, fleet)
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order, since = decision.lease.lease_id, _order(decision), decision.lease.state_since
@@ -226,10 +225,10 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
     return Hold(decision.lease.slot, Reason("order_refused", sentence))
 
 
-def _refused_anywhere(decision: Rent, fleet: Fleet) -> Hold | None:
-    """Return a hold if a rent for the slot was refused a moment ago, and another offer would not help."""
+def _refused_by_us(decision: Rent, fleet: Fleet) -> Hold | None:
+    """Return a hold if gpubid itself refused a rent for the slot a moment ago: another offer would not help."""
     for each in fleet.cooldowns:
         is_of_slot = (each.kind, each.key) == (CooldownKind.SLOT, str(decision.slot))
-        if is_of_slot and each.ground.startswith(_GROUNDS) and not each.is_over(fleet.now):
+        if is_of_slot and each.ground.startswith(cooldowns.OWN_REFUSAL) and not each.is_over(fleet.now):
             return Hold(decision.slot, Reason("slot_rests", f"in cooldown after {each.ground}"))
     return None

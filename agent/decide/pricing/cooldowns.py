@@ -51,11 +51,11 @@ OF_THE_ACCOUNT = frozenset({"missing_billing"}) | OUT_OF_CREDIT
 OF_OURS = frozenset({"no_credential", "no_guard", "no_workload"})
 """Refusals of gpubid itself, before anything was sent: they say nothing about the offer or its market."""
 OF_THE_WORK = frozenset({"bad_image"})
-"""Refusals of the workload itself: another offer would get the same. They count as its failed starts."""
-OWN_REFUSAL, WORK_REFUSAL = "a refusal of gpubid itself: ", "a refusal of its image: "
-"""The first words of the ground of a slot's cooldown after such refusals; the sentence follows."""
+"""Refusals of the workload itself: they say nothing about the market."""
+OWN_REFUSAL = "a refusal of gpubid itself: "
+"""The first words of the ground of a slot's cooldown after such a refusal; its sentence follows."""
 OWN_REFUSAL_WAIT = timedelta(minutes=5)
-"""The cooldown of a slot after a refusal of either: a person must act, and each attempt is recorded."""
+"""The cooldown of a slot after a refusal of `OF_OURS`: a person must act, and each attempt is recorded."""
 OF_THE_MOMENT = frozenset({"wrong_state", "not_found"})
 """Refusals that contradict the listing behind the order; soon the listing or the refusal is out of date."""
 MOMENT = timedelta(minutes=1)

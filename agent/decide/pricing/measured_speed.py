@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from agent.domain import card_benchmarks
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey, OwnerKey, voice
 from agent.domain.record.host_check import HostCheck
@@ -73,15 +74,21 @@ def benchmarks(checks: Iterable[HostCheck], models: Collection[GpuModel]) -> Map
     """Return DLPerf for one GPU of models that have no benchmark, as far as our own checks measured them.
 
     It is the typical speed of the model, divided by what one promised DLPerf measures on the other models: the median
-    over these. Without a check of both there is none.
+    over these. Such pools show no owners, so it takes as many checks as speeds take owners, and is no more than that of
+    the fastest known card.
     """
     by_model: dict[GpuModel, list[HostCheck]] = {}
     for check in checks:
         by_model.setdefault(check.gpu, []).append(check)
     others = (_typical(mine, _promised) for model, mine in by_model.items() if model not in models)
     rates = [each.figure for each in others if each is not None]
-    measured = {model: _typical(by_model.get(model, ()), _tflops) for model in models} if rates else {}
-    return {model: each.figure / statistics.median(rates) for model, each in measured.items() if each is not None}
+    enough = [model for model in models if len(by_model.get(model, ())) >= FEWEST_VOICES and rates]
+    measured = {model: _typical(by_model[model], _tflops) for model in enough}
+    return {
+        model: min(each.figure / statistics.median(rates), card_benchmarks.MOST)
+        for model, each in measured.items()
+        if each is not None
+    }
 
 
 def typical(checks: Iterable[HostCheck], model: GpuModel, other_than: HostKey, owner_id: str = "") -> Typical | None:

@@ -149,8 +149,7 @@ def _unreleased(fleet: Fleet, lease: Lease) -> Iterator[Alert]:
     """
     view = fleet.markets.get(lease.market)
     row = view.instance(lease.instance_id) if view is not None else None
-    # Other alerts have the way on where no call ends it.
-    is_over = view is not None and (row.is_called_over if row is not None else view.hides_end(lease))
+    is_over = fleet.is_called_over(lease)  # other alerts have the way on
     if lease.bills is Bills.NOTHING and row is not None and view is not None and row.state is not InstanceState.OFFLINE:
         lease = replace(lease, bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK)
         due_for = (view.listed_at or lease.state_since) - lease.state_since

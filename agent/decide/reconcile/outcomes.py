@@ -13,7 +13,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.decision import GONE, Decision, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint
 
@@ -206,7 +206,10 @@ def leaving(lease: Lease, now: datetime, code: str) -> Lease:
 def _why_left(lease: Lease, code: str) -> str:
     """Return why a lease is released: its own reason, else that of the order.
 
-    What waited for a verdict is ended by the order. A task that was done soon is done, and did not fail at once.
+    What waited for a verdict is ended by the order. A task that was done soon is done, and did not fail at once. The
+    word of a person that nothing is left outranks all.
     """
+    if code == GONE:
+        return code
     own = waiting_verdict.own_reason(lease)
     return code if not own or (own == workload_end.FAST_EXIT and code == Word.DONE) else own

@@ -21,8 +21,10 @@ _BAD, _UNAUTHORIZED, _FORBIDDEN, _MISSING, _CONFLICT = 400, 401, 403, 404, 409
 _UNPROCESSABLE, _TOO_MANY = 422, 429
 NO_SUCH = "resource_not_exists"
 _NAME_IN_USE = ("resource has been changed", "failed to apply plan", "cannot override active run")
-_OF_THE_IMAGE = ("error pulling configuration for image", "could not determine what command")
+_NO_COMMAND, _NO_IMAGE = "could not determine what command", "error pulling configuration for image"
 """The server asks the image's registry at an order without a command."""
+_OF_THE_IMAGE = ("manifest unknown", "not found", "404", "unauthorized", "401", "denied")
+"""Words of a registry that knows no such image, or does not give it. It may also have been away."""
 _MOST_REASONS = 3
 
 
@@ -118,7 +120,8 @@ def check_write(reply: transport.Reply) -> bytes:
 
 
 def _reason(said: Answer) -> str:
-    if any(words in said.sentence.casefold() for words in _OF_THE_IMAGE):
+    words = said.sentence.casefold()
+    if _NO_COMMAND in words or (_NO_IMAGE in words and any(each in words for each in _OF_THE_IMAGE)):
         return "bad_image"
     return "invalid_args" if said.status == _UNPROCESSABLE else "refused"
 

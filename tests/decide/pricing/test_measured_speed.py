@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.decide.pricing import measured_speed, ranking, useful_hour
 from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.strategy import Candidate
+from agent.domain import card_benchmarks
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
@@ -136,4 +137,7 @@ def test_a_model_without_a_benchmark_is_measured_against_those_that_have_one() -
     again = [replace(each, dlperf=60.0) for each in mine]
     assert measured_speed.benchmarks([*promised, *again], {bare}) == {bare: pytest.approx(60.0)}, "not its own"
     assert measured_speed.benchmarks(mine, {bare}) == {}, "nothing says what a DLPerf is"
+    assert measured_speed.benchmarks([*promised, *mine[:2]], {bare}) == {}, "too few"
+    forged = [replace(each, matmul_tflops=90_000.0) for each in mine]
+    assert measured_speed.benchmarks([*promised, *forged], {bare}) == {bare: card_benchmarks.MOST}
     assert measured_speed.benchmarks(promised, {bare}) == {}
