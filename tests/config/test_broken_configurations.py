@@ -138,7 +138,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         23,
         ".guard.deadman",
         "conflict",
-        'write deadman = "never", or markets without mithril',
+        'write deadman = "never", or fallback_markets without mithril',
     ),
     (
         "a switch that never fires",

@@ -18,30 +18,35 @@ def of(name: str, table: WorkloadTable, configured: Iterable[str]) -> Iterator[G
         blind = [each for each, record in used.items() if record.restarts_ended]
         mute = [each for each in blind if not used[each].keeps_logs]
         if mute:
-            yield ("kind",), "never_done", _mute(mute, name)
+            yield ("kind",), "never_done", _mute(mute, name, _key(table, mute))
         elif blind and table.done_line is None:
-            yield ("kind",), "never_done", _blind(blind, name)
+            yield ("kind",), "never_done", _blind(blind, name, _key(table, blind))
     keyless = [each for each, record in used.items() if record.instance_key is None]
     if keyless and table.guard is not None and table.guard.deadman is not None:
-        yield ("guard", "deadman"), "conflict", _keyless(keyless)
+        yield ("guard", "deadman"), "conflict", _keyless(keyless, _key(table, keyless))
 
 
-def _blind(markets: list[str], name: str) -> str:
+def _key(table: WorkloadTable, markets: list[str]) -> str:
+    """Return the key that lets a workload use some markets."""
+    return "fallback_markets" if set(markets) <= {*table.fallback_markets} - {*table.markets} else "markets"
+
+
+def _blind(markets: list[str], name: str, key: str) -> str:
     return (
         f"{markets[0]} restarts a container that ends, so only its log or a guard with a bucket shows the end; "
-        f"write done_line, [workloads.{name}.guard] with bucket, or markets without {' and '.join(markets)}"
+        f"write done_line, [workloads.{name}.guard] with bucket, or {key} without {' and '.join(markets)}"
     )
 
 
-def _mute(markets: list[str], name: str) -> str:
+def _mute(markets: list[str], name: str, key: str) -> str:
     return (
         f"{markets[0]} keeps no log and its machine goes on when a container ends, so only a guard with a bucket shows "
-        f"the end; write [workloads.{name}.guard] with bucket, or markets without {' and '.join(markets)}"
+        f"the end; write [workloads.{name}.guard] with bucket, or {key} without {' and '.join(markets)}"
     )
 
 
-def _keyless(markets: list[str]) -> str:
+def _keyless(markets: list[str], key: str) -> str:
     return (
         f"{markets[0]} gives an instance no key to stop itself with, so the switch would never fire there; "
-        f'write deadman = "never", or markets without {" and ".join(markets)}'
+        f'write deadman = "never", or {key} without {" and ".join(markets)}'
     )
