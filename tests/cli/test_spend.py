@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from agent.cli.main import app
 from agent.clock import SteppedClock
+from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
+from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.guard_figures import GuardFigures
@@ -125,6 +127,25 @@ def test_days_that_are_left_out(config: Path) -> None:
     told = json.loads(ran(config, "spend", "--until", "2026-11-20", "--json"))
     assert (told["rows"], told["total"]["dollars"]) == ([], 0)
     assert CliRunner().invoke(app, ["spend", "-c", str(config), "--since", "yesterday"]).exit_code == 2
+
+
+def test_savings_against_a_cloud_take_what_its_pools_asked_at_that_time(config: Path, tmp_path: Path) -> None:
+    """The published table knows no RTX 4090 of aws; the server of dstack offered one there."""
+    asyncio.run(_offered(tmp_path / "ledger.sqlite"))
+    told = json.loads(ran(config, "savings", "--baseline", "aws", "--json"))
+    assert told["total"]["compared_dollars"] == pytest.approx(2 * 0.9)
+    assert told["cited"] == ["1x RTX 4090: what the server's offers asked at aws at that time"]
+    assert told["total"]["unpriced_dollars"] == 0
+    other = json.loads(ran(config, "savings", "--baseline", "gcp", "--json"))
+    assert other["total"]["compared_dollars"] is None
+
+
+async def _offered(path: Path) -> None:
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    async with ledger.transaction() as tx:
+        at, ask = NOW - timedelta(hours=6), UsdPerHour(900_000)
+        tx.observe_prices([PriceSample(at, "dstack", "pool/aws/us-east-1/rtx", gpu.model("RTX 4090"), 1, ask, None)])
+    await ledger.close()
 
 
 def test_savings_on_the_same_market_and_against_a_cloud(config: Path) -> None:

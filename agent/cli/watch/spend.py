@@ -57,9 +57,7 @@ def savings(
     by: ByOption = By.MONTH,
     since: Since = None,
     until: Until = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="Compare with the published price of this cloud, such as aws.")
-    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Compare with the price of this cloud, such as aws.")] = None,
     as_json: session.JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:

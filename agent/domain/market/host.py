@@ -71,6 +71,11 @@ def is_pool(host_id: str) -> bool:
     return host_id.startswith(POOL)
 
 
+def is_pool_of(host_id: str, name: str) -> bool:
+    """Return whether an id names a pool whose first part is `name`, such as that of a cloud."""
+    return host_id.startswith(f"{POOL}{name}/")
+
+
 def is_same_place(one: str, other: str) -> bool:
     """Return whether two ids may be the same host: equal, or pools of which one contains the other."""
     if one == other:

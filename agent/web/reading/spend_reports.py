@@ -9,6 +9,7 @@ from typing import Any
 from agent.baselines import baseline_loading, catalogue
 from agent.decide.accounting import accounts, meter, savings, volume_metering
 from agent.domain import money
+from agent.domain.market import host
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceHour
 from agent.domain.record import work_done
@@ -70,7 +71,7 @@ async def spend(reader: Reader, scope: ReportScope, now: datetime, units: Units 
 
 
 async def saved(reader: Reader, scope: ReportScope, baseline: str | None, now: datetime) -> Mapping[str, Any]:
-    """Return useful hours against the on-demand price of their time, or the published price of a cloud.
+    """Return useful hours against the on-demand price of their time, or the price of a cloud.
 
     Cards without such a price are named, and their cost is compared with nothing.
 
@@ -83,7 +84,7 @@ async def saved(reader: Reader, scope: ReportScope, baseline: str | None, now: d
     lines, leases, _ = await reader.lines_and_payers(scope.since, scope.until)
     # The same hours elsewhere would need a volume too.
     lines = [line for line in lines if not line.is_volume]
-    price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
+    price, cited = await _prices(reader, lines, baseline, now)
     more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, {}, scope, now)}
 
     def computed() -> Mapping[str, Any]:
@@ -125,14 +126,23 @@ def _refuse_unknown(scope: ReportScope, known: Sequence[str] | Mapping[str, obje
         raise ReportError(f"--by: no report is grouped by that; write one of {', '.join(known)}")
 
 
+async def _prices(
+    reader: Reader, lines: Sequence[Line], cloud: str | None, now: datetime
+) -> tuple[savings.Price, list[str]]:
+    """Return the price of each line, with the sources: of its time, or of a cloud, as offered or published."""
+    if cloud is None:
+        return (await _at_the_time(reader, lines, now) if lines else lambda _: None), []
+    seen = await _at_cloud(reader, cloud, lines, now) if lines else lambda _: None
+    live = await asyncio.to_thread(lambda: {line: price for line in lines if (price := seen(line)) is not None})
+    published, cited = _published(cloud, [line for line in lines if line not in live], is_seen=bool(live))
+    cards = sorted({f"{line.gpus}x {line.gpu}" for line in live})
+    shown_live = [f"{card}: what the server's offers asked at {cloud} at that time" for card in cards]
+    return (lambda line: live.get(line) or published(line)), [*shown_live, *cited]
+
+
 async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> savings.Price:
     """Return the cheapest ask of each time. Only the history of rented models and days is read."""
-    if not lines:
-        return lambda _: None
-    days = [line.day for line in lines]
-    since = _start_of(min(days)) - savings.KNOWN_FOR
-    until = _start_of(max(days)) + timedelta(days=1)
-    models = sorted({GpuModel(line.gpu) for line in lines if line.gpu})
+    models, since, until = _bounds(lines)
     hours: list[PriceHour] = []
     for model in models:
         hours += await reader.price_hours(gpu=model, since=since, until=until, limit=MOST_HOURS)
@@ -142,10 +152,31 @@ async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> 
     return known.price
 
 
-def _published(cloud: str, lines: Sequence[Line]) -> tuple[savings.Price, list[str]]:
+async def _at_cloud(reader: Reader, cloud: str, lines: Sequence[Line], now: datetime) -> savings.Price:
+    """Return the cheapest ask of a cloud's pools at each time. Rolled-up hours name no cloud, so they are left out."""
+    models, since, until = _bounds(lines)
+    known = savings.History((), now)
+
+    def see(market: str, host_id: str, gpus: int, gpu: str, hour: int, ask: int | None) -> None:
+        if host.is_pool_of(host_id, cloud):
+            known.see(cloud, f"{market}/{host_id}", gpus, gpu, hour, ask)
+
+    await reader.each_ask(models, since, until, see)
+    known.finish()
+    return lambda line: known.price(replace(line, market=cloud, ask=None))
+
+
+def _bounds(lines: Sequence[Line]) -> tuple[list[GpuModel], datetime, datetime]:
+    """Return the rented models, and the times between which their asks matter."""
+    days = [line.day for line in lines]
+    since, until = _start_of(min(days)) - savings.KNOWN_FOR, _start_of(max(days)) + timedelta(days=1)
+    return sorted({GpuModel(line.gpu) for line in lines if line.gpu}), since, until
+
+
+def _published(cloud: str, lines: Sequence[Line], *, is_seen: bool) -> tuple[savings.Price, list[str]]:
     """Return the published price of a cloud for each line, with the source of each figure."""
     known = baseline_loading.load()
-    if cloud not in known.clouds:
+    if cloud not in known.clouds and not is_seen:
         raise ReportError(f"--baseline: no price of {cloud} is known; write one of {', '.join(known.clouds)}")
     quotes: dict[tuple[str, int], float] = {}
     cited: set[str] = set()
