@@ -17,6 +17,7 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger events", 1, "there is no ledger at ledger.sqlite"),
     ("ledger prices", 1, "there is no ledger at ledger.sqlite"),
     ("ledger verify", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger unbind vast", 1, "there is no ledger at ledger.sqlite: nothing is bound"),
     ("ledger backup copy", 1, "there is no ledger at ledger.sqlite"),
     ("ledger backup agent.toml", 2, "agent.toml exists; name a new file"),
     ("ledger export --to x", 1, "there is no ledger at ledger.sqlite"),

@@ -219,7 +219,7 @@ def connect(
     return ToyMarket(transport.Transport(url, key, clock, lanes, jitter, through=through), clock, room)
 
 
-async def findings(market: Market, options: MarketOptions | None, /) -> Sequence[Finding]:
+async def findings(market: Market, options: MarketOptions | None, _slots: int, /) -> Sequence[Finding]:
     """Say in which room the machines stand."""
     room = options.room if isinstance(options, ToyOptions) else None
     listed = len(await market.instances())
