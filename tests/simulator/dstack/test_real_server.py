@@ -154,8 +154,10 @@ async def test_a_stop_of_what_never_started_is_taken(ours: market.DstackMarket) 
     run_id = await ours.rent(OFFERED, ORDER, LABEL.format(3))
     with pytest.raises(market_errors.Ambiguous, match="bills until"):
         await ours.release(run_id)
-    await ours.release("8a7dd9c1-fbc5-4207-ad4f-a2950f614721")
-    await ours.release("no-id-of-the-server")
+    for unknown in ("8a7dd9c1-fbc5-4207-ad4f-a2950f614721", "no-id-of-the-server"):
+        with pytest.raises(market_errors.Unfinished, match="knows no run"):
+            await ours.release(unknown)
+        await ours.release(unknown, is_gone=True)
 
 
 @pytest.mark.parametrize(("is_gentle", "reason"), [(True, "stopped_by_user"), (False, "aborted_by_user")])
