@@ -36,7 +36,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
-from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
+from agent.domain.work.decision import GONE, KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -169,7 +169,7 @@ class Journal:
         A ledger that cannot be written changes nothing: due releases are derived again in every cycle.
         """
         lease = self.present(decision.lease)
-        if not lease.is_open or (lease.state is LeaseState.RELEASING and not due_endings.is_gone(decision)):
+        if not lease.is_open or (lease.state is LeaseState.RELEASING and decision.reason.code != GONE):
             return
         try:
             async with self._ledger.transaction() as tx:

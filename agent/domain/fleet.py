@@ -70,7 +70,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     absent_ids: frozenset[str] = frozenset()
     """Instances that the market declared non-existent by its own code in this cycle."""
     denied_ids: frozenset[str] = frozenset()
-    """Instances that the market denied to a proven key in the last closer look that was answered, in any cycle."""
+    """Instances that the market denied to a proven key in the last closer look that it answered, in this cycle or an
+    earlier one, and that no listing has shown since."""
     is_key_proven: bool = False
     """Whether the key answered in this cycle."""
     is_record_read: bool = True

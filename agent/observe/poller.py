@@ -131,8 +131,7 @@ class Poller:
             await self._read_record()
             for instance_id in (asked := sorted(instance_ids)):
                 await self._probe(instance_id)
-            denied = self.view.denied_ids & {*asked}
-            denied = self.view.absent_ids if self.view.is_key_proven else denied
+            denied = self.view.absent_ids if self.view.is_key_proven else self.view.denied_ids & {*asked}
             self.view = msgspec.structs.replace(self.view, denied_ids=denied)
         except market_errors.MarketError as error:
             self._failed(error)
@@ -218,6 +217,7 @@ class Poller:
             listed_monotonic=self._clock.monotonic(),
             is_fresh=True,
             listings=self.view.listings + 1,
+            denied_ids=self.view.denied_ids.difference(row.instance_id for row in rows),
         )
 
     async def _look_at_account(self) -> None:

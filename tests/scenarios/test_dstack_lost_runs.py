@@ -111,3 +111,19 @@ async def test_an_overdue_release_is_told_while_the_server_is_away_since_the_sta
         await world.cycle(minutes=30)
         (told,) = await world.events("alert.order_refused")
         assert "has not carried out the release" in told.reason
+
+
+async def test_a_listing_that_shows_a_run_again_ends_its_denial(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (run,) = billing(world)
+        lease_id = await lost(world)
+        await world.cycle(minutes=4)
+        assert world.app.seen is not None
+        assert world.app.seen.fleet.markets["dstack"].denied_ids == {run.uuid}
+        assert run.machine is not None
+        server(world).runs[run.uuid] = run
+        server(world).machines[run.machine.machine_id] = run.machine
+        await world.cycle(minutes=2)
+        assert world.app.seen.fleet.markets["dstack"].denied_ids == frozenset()
+        assert lease_id in {lease.lease_id for lease in world.running()}
