@@ -6,10 +6,17 @@ from typing import Any
 import pytest
 
 from agent.cli.watch import explain
+from agent.domain.market import gpu
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.work.order import Order
-from agent.web.reading import views
+from agent.domain.work.workload import Fallback, Requirements
+from agent.markets.dstack.vendor_record import DstackOptions
+from agent.web.reading import cloud_prices, views
+from tests.support import builders
+from tests.support.both import both
 from tests.support.world import Rehearsed, rehearsed, work
+
+WANTS = Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False)
 
 
 async def shown(world: Rehearsed, name: str) -> dict[str, Any]:
@@ -68,3 +75,40 @@ async def test_an_empty_slot_that_nothing_keeps_says_so(tmp_path: Path, capsys: 
         found["slots"][0] |= {"kept_by": [], "in_doubt": []}
         explain._print_slot(found)
     assert "  no hold, no cooldown and no order in doubt keeps it" in capsys.readouterr().out
+
+
+async def test_without_a_server_of_clouds_published_prices_are_shown_with_their_dates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with rehearsed(tmp_path, workloads=(work(requirements=WANTS),)) as world:
+        found = await shown(world, "train")
+        explain._print(found)
+    rows = found["now"][0]["clouds"]
+    assert 1 <= len(rows) <= 2 * cloud_prices.MOST
+    known = {each.name: each for each in cloud_prices.shipped().find("RTX 4090") if each.cloud != "vast"}
+    for row in rows:
+        figure = known[row["cloud"]]
+        assert (row["dated"], row["source"]) == (figure.dated, figure.source)
+    line = f"  on clouds, as published and not asked now: {rows[0]['cloud']} 1x RTX 4090 $"
+    assert line in capsys.readouterr().out
+
+
+async def test_with_a_server_its_own_prices_are_shown_while_it_is_a_fallback_that_is_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs = builders.workload(markets=("vast",), fallback=Fallback(("dstack",)), requirements=WANTS)
+    there = {"dstack": DstackOptions(fleet="mine", backends=("aws", "cloudrift"))}
+    async with both(tmp_path, needs, markets=("vast", "dstack"), options=there, is_wired=True) as world:
+        await world.cycle()
+        await world.cycle()
+        assert world.app.seen is not None
+        found = views.explained(world.app.seen, (), (), "train")
+        explain._print(found)
+        asks = {row.ask.dollars for row in world.app.seen.fleet.markets["dstack"].offers if row.ask is not None}
+    rows = found["now"][0]["clouds"]
+    first = rows[0]
+    assert {row["dated"] for row in rows} == {None}
+    assert (first["cloud"], first["tenure"]) == ("cloudrift", "on_demand")
+    assert first["dollars_per_hour"] == pytest.approx(min(asks))
+    price = f"${first['dollars_per_hour']:.4f}/h on demand"
+    assert f"  on clouds now: cloudrift 1x RTX 4090 {price}" in capsys.readouterr().out

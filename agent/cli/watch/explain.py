@@ -10,7 +10,7 @@ from agent.cli.watch import fleet
 from agent.domain import span_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rich.table import Table
 
@@ -123,8 +123,8 @@ def _print_now(one: dict[str, Any]) -> None:
         share = one["value_share_of_on_demand"]
         key = "value_per_hour" if share is None else f"{share:g} x on_demand"
         session.say(f"  an hour of its work is worth ${one['value_dollars_per_hour']:.4f} ({key})")
-    if one["funnel"]["sampled_at"]:
-        session.say(f"  {_why_not(one['funnel'])}")
+    for sentence in _of_markets(one):
+        session.say(f"  {sentence}")
     for decision in one["decisions"]:
         session.say(f"  now: {explaining.as_line(decision)}")
         if len(decision["options"]) > 1:
@@ -174,6 +174,27 @@ def _why_not(funnel: dict[str, Any]) -> str:
         return sentence
     price = f"${funnel['loosen_dollars_per_hour']:.4f}/h"
     return f"{sentence}; without {funnel['loosen_key']} {funnel['loosen_fits']} would fit, from {price}"
+
+
+def _of_markets(one: dict[str, Any]) -> "Iterator[str]":
+    """Yield what the markets have for a workload, and what clouds ask for like GPUs."""
+    if one["funnel"]["sampled_at"]:
+        yield _why_not(one["funnel"])
+    if one["clouds"]:
+        yield _on_clouds(one["clouds"])
+
+
+def _on_clouds(rows: list[dict[str, Any]]) -> str:
+    """Return the lowest prices of clouds: what a server's offers ask now, or what was published, with its date."""
+    if rows[0]["dated"] is None:
+        return f"on clouds now: {', '.join(map(_cloud_price, rows))}"
+    said = ", ".join(f"{_cloud_price(row)} in {row['dated']}" for row in rows)
+    return f"on clouds, as published and not asked now: {said}"
+
+
+def _cloud_price(row: dict[str, Any]) -> str:
+    tenure = "on demand" if row["tenure"] == "on_demand" else "spot"
+    return f"{row['cloud']} {row['gpus']}x {row['gpu']} ${row['dollars_per_hour']:.4f}/h {tenure}"
 
 
 def _decided(row: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as caps_json
-from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
+from agent.web.reading import cloud_prices, lease_address, shadow_json, slot_grounds, slot_leases
 from agent.web.reading.workload_rows import array_json, demand_json, run_times_json, service_json
 
 
@@ -228,7 +228,14 @@ def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
     of_slot = {
         key: [row for row in explained[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
     }
-    return explained | of_slot | {"services": service_json.of(seen.fleet, work, seen.plan.tuned[work.name])}
+    return (
+        explained
+        | of_slot
+        | {
+            "services": service_json.of(seen.fleet, work, seen.plan.tuned[work.name]),
+            "clouds": cloud_prices.of(seen.fleet, work, cloud_prices.shipped()),
+        }
+    )
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:
