@@ -21,6 +21,7 @@ from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.market.market_rules import ASSUMED
+from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import CheckpointPlace, Workload
 from agent.ledger import storage
@@ -135,8 +136,9 @@ async def find(
     tuned: Mapping[str, Tuned],
     baselines: Catalogue,
     now: datetime,
+    asked: Sequence[PriceSample] = (),
 ) -> list[Found]:
-    """Return every option of every model that the job names.
+    """Return every option of every model that the job names. `asked` are prices that the ledger may not have yet.
 
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
@@ -144,13 +146,14 @@ async def find(
     is_there = ledger is not None and not await asyncio.to_thread(storage.of(ledger).is_missing)
     reader = await open_reader(ledger) if ledger is not None and is_there else None
     try:
-        return [await _of_model(table, gpu.model(name), markets, reader, tuned, baselines, now) for name in table.gpu]
+        models = [gpu.model(name) for name in table.gpu]
+        return [await _of_model(table, each, markets, reader, tuned, baselines, now, asked) for each in models]
     finally:
         if reader is not None:
             await reader.close()
 
 
-async def _of_model(
+async def _of_model(  # noqa: PLR0913 - what `find` was given, for one model
     table: jobs.JobTable,
     model: GpuModel,
     markets: Sequence[str],
@@ -158,12 +161,14 @@ async def _of_model(
     tuned: Mapping[str, Tuned],
     baselines: Catalogue,
     now: datetime,
+    asked: Sequence[PriceSample],
 ) -> Found:
     job = job_of(table, model)
     found: list[option.Estimate | market_options.Missing] = []
     worths: list[money.UsdPerHour] = []
     for market in markets:
-        place = await _place(table, model, market, reader, now)
+        fresh = [each for each in asked if (each.market, each.gpu) == (market, model)]
+        place = await _place(table, model, market, reader, now, fresh)
         worths += [] if place.worth is None else [place.worth]
         found += market_options.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
     # The cheapest market's on-demand price is what an hour would cost.
@@ -224,16 +229,22 @@ def _bidder(tuned: Tuned) -> market_options.Bidder:
 
 
 async def _place(
-    table: jobs.JobTable, model: GpuModel, market: str, reader: Reader | None, now: datetime
+    table: jobs.JobTable,
+    model: GpuModel,
+    market: str,
+    reader: Reader | None,
+    now: datetime,
+    fresh: Sequence[PriceSample],
 ) -> market_options.Place:
-    samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
+    recorded = await reader.prices(market, model, limit=ROWS) if reader is not None else []
+    samples = [*recorded, *fresh]
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
     records = [one for one in await reader.hosts() if one.market == market] if reader is not None else []
     asks = past_runs.asks(samples, hours, table.gpus)
     leases = [one for one in await reader.leases(limit=ROWS) if one.market == market] if reader is not None else []
     rules = registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED
     floors = past_runs.floors(samples, leases, table.gpus, rules.price_paid)
-    of = f"of {table.gpus}x {model} on {market} in the ledger"
+    of = f"of {table.gpus}x {model} on {market} in the ledger{' and as asked now' if fresh else ''}"
     given = tuple(() if rate is None else (money.per_hour(rate * table.gpus),) for rate in (table.price, table.floor))
     return market_options.Place(
         market=market,

@@ -135,7 +135,7 @@ def _found(
 ) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]", "Times | None"]:
     from agent import strategy_files
     from agent.baselines import baseline_loading
-    from agent.cli.rehearsing import estimate_calendar
+    from agent.cli.rehearsing import estimate_calendar, listed_prices
     from agent.clock import SystemClock
     from agent.config import job_table as jobs
     from agent.config.problems import ConfigError
@@ -157,11 +157,14 @@ def _found(
         measured = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
         table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, measured), given)
         catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
-        models = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
+        asked, untold = ((), ()) if settings is None else asyncio.run(listed_prices.asked(settings, table))
+        models = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now, asked))
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, list(_mistakes(error.problems, whole if work is None else [], workload)))
     except LedgerError as error:
         exits.refused(error)
+    for sentence in untold:
+        session.warn(sentence)
     times = None if work is None or settings is None else estimate_calendar.Times(settings, work, now)
     return table, models, estimate_inputs.used(table, measured), times
 
