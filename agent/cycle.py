@@ -14,7 +14,7 @@ from agent.act.guarding import guard_orders
 from agent.act.guarding.guard_orders import GuardOrders
 from agent.act.volumes import account_keeping
 from agent.clock import Clock
-from agent.decide import needs, plan
+from agent.decide import first_sights, needs, plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
@@ -368,7 +368,7 @@ class Cycle:
 
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
-        since = self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
+        since = self._known_since = first_sights.in_this_run(rules.workloads, self._known_since, now)
         began, idle = self._started_at, self._idle_slots.at(rules.workloads, now)
         instant = snapshot.Instant(now, monotonic, began, rules.poll, since, self._typical, *self._told, idle)
         instances, intents = snapshot.unexplained_ids(views, self._ledger.fleet_id, known)

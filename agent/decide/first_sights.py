@@ -1,23 +1,42 @@
-"""When a configuration first had each workload: from then on a slot that never ran is down.
+"""When a configuration first had each workload, and each slot of one with fallback markets.
 
-The ledger keeps it while the configuration has the workload, so that a restart begins no wait anew. A workload that is
-renamed keeps it, and one that is removed and added again begins anew.
+From then on what never ran is down. The ledger keeps it while the configuration has the workload or the slot, so that a
+restart begins no wait anew. A workload that is renamed keeps it, and what is removed and added again begins anew.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
+
+
+def in_this_run(workloads: Iterable[Workload], before: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+    """Return when this run first saw each, by name; `before` is the same of the last cycle."""
+    return {name: before.get(name, now) for name, _ in _names(workloads)}
 
 
 def of(
     workloads: Iterable[Workload], recorded: Mapping[str, datetime], seen: Mapping[str, datetime]
 ) -> dict[str, datetime]:
-    """Return the first sight of each workload, by name: as recorded, also under its old name, else as `seen`."""
-    return {work.name: recorded.get(work.name) or recorded.get(work.was) or seen[work.name] for work in workloads}
+    """Return each first sight, by name: as recorded, also under the old name, else as `seen`."""
+    return {name: recorded.get(name) or recorded.get(was) or seen[name] for name, was in _names(workloads)}
 
 
 def news(recorded: Mapping[str, datetime], present: Mapping[str, datetime]) -> dict[str, datetime | None]:
-    """Return the first sights to record, by workload; None forgets a workload that the configuration has no more."""
+    """Return the first sights to record, by name; None forgets what the configuration has no more."""
     gone: dict[str, datetime | None] = dict.fromkeys(recorded.keys() - present.keys())
     return gone | {name: at for name, at in present.items() if recorded.get(name) != at}
+
+
+def _slots(work: Workload) -> tuple[Slot, ...]:
+    """Return the slots of which each has a first sight of its own."""
+    return work.places if work.fallback.markets else ()
+
+
+def _names(workloads: Iterable[Workload]) -> Iterator[tuple[str, str]]:
+    """Yield the name of everything that has a first sight, with its name before a renaming, or an empty text."""
+    for work in workloads:
+        yield work.name, work.was
+        for place in _slots(work):
+            yield str(place), str(Slot(work.was, place.index)) if work.was else ""

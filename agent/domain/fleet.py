@@ -219,7 +219,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     left: Mapping[Slot, str] = {}
     """The market of that lease."""
     known_since: Mapping[str, datetime] = {}
-    """Since when a workload, by name, has been in the configuration, also before a restart."""
+    """Since when a workload, or a slot of one with fallback markets, by name, has been in the configuration, also
+    before a restart."""
     unwanted_at: Mapping[Slot, datetime] = {}
     """When a slot of a workload with fallback markets was last meant to be empty, as far as this run saw."""
     tasks: Mapping[Slot, TaskAccount] = {}

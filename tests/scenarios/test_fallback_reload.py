@@ -1,9 +1,11 @@
-"""A slot that a reload adds waits for its fallback markets from then on, like any other one."""
+"""A slot that a reload or a restart adds waits for its fallback markets from then on, like any other one."""
 
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from agent.domain.market import gpu
 from agent.domain.work.workload import Fallback, Requirements
@@ -11,7 +13,11 @@ from tests.scenarios.test_dstack import running, server
 from tests.support.scene import strategies
 
 
-async def test_a_slot_that_a_reload_adds_opens_the_fallback_only_once_it_was_down(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["reload", "restart"])
+async def test_a_slot_that_is_added_opens_the_fallback_only_once_it_was_down(
+    tmp_path: Path,
+    is_restarted: bool,
+) -> None:
     changes: dict[str, Any] = {
         "markets": ("vast",),
         "strategy": "patient",
@@ -28,7 +34,10 @@ async def test_a_slot_that_a_reload_adds_opens_the_fallback_only_once_it_was_dow
                 world.hosts.set_host_offline(machine_id, None)
         (work,) = world.config.workloads
         world.config = replace(world.config, workloads=(replace(work, slots=2),))
-        world.app.reload(world.config, strategies())
+        if is_restarted:
+            await world.restart(60.0)
+        else:
+            world.app.reload(world.config, strategies())
         began = world.clock.now()
         await world.until(lambda: {lease.market for lease in world.leases()} == {"vast", "dstack"}, minutes=60)
         (opened,) = [event for event in await world.events("lease.opened") if event.market == "dstack"]

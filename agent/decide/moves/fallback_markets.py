@@ -80,7 +80,8 @@ def _down_since(fleet: Fleet, work: Workload, place: Slot) -> datetime | None:
         return None
     ended = [lease.state_since for lease in leases]
     ended += [fleet.vacated[place]] if place in fleet.vacated else []
-    since = max(ended, default=fleet.known_since.get(work.name, fleet.started_at))
+    known = fleet.known_since.get(str(place)) or fleet.known_since.get(work.name, fleet.started_at)
+    since = max(ended, default=known)
     return max([since, *_wanted_since(fleet, work, place)])
 
 

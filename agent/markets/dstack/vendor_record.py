@@ -59,7 +59,7 @@ class DstackOptions(MarketOptions):
             if each in UNPROVEN_ENDS:
                 raise ValueError(
                     f"after an error of {each} the server calls a machine terminated that may still bill, so nothing "
-                    "is rented there; leave it out"
+                    "is rented there; leave it out: a lease that runs there is watched and ended without it"
                 )
         return backends
 
