@@ -74,6 +74,7 @@ def _failure_code(lease: Lease) -> str:
         return "mismatch"
     codes = (
         workload_end.IMAGE_REFUSED,
+        workload_end.NO_CAPACITY,
         readiness.NOT_READY,
         guard_refusal.GUARD_REFUSED,
         liveness.UNHEALTHY_HOST,

@@ -157,6 +157,8 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
         found.append(cooldown.of_host(lease.host, now + cooldowns.POOL_LOST, "another machine is tried"))
     elif code in FAILED_STARTS:
         found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start"))
+    elif code == workload_end.NO_CAPACITY:
+        found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_FULL, "it had no capacity"))
     elif code == "mismatch":
         why = "a rent that was not as ordered"
         rest = cooldowns.POOL_MISMATCHED if lease.host.is_pool else cooldowns.START_FAILED

@@ -201,12 +201,13 @@ def _present(
     seen = row_metering.state_of(lease, row)
     previous = memory.last_seen.get(lease.lease_id, lease.accrued_until)
     rated = agreed_rate.settle(fleet, view, lease, row, previous)
-    if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
+    is_new = _is_fresh_rent(fleet, lease) and not failed_start.is_unmade(row)
+    if seen is None or (is_new and not readback.is_readable(row)):
         fact = _unread(fleet, view, rated.lease, rated.row, (previous, listed_at))
         return (agreed_rate.with_rise(_of(lease, fact), rated.rise) if fact is not None else None), None
     doubted = _standing(memory.suspicions.get(lease.lease_id), lease, view)
     asked = readback.of_lease(lease, fleet.workload(lease.slot.workload))
-    differs = readback.difference(asked, row) if _is_fresh_rent(fleet, lease) else ""
+    differs = readback.difference(asked, row) if is_new else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
     if differs and doubted is not None and doubted.is_unanswered:
@@ -220,7 +221,7 @@ def _present(
         fact = None if is_kept else LeaseChanged(lease, rated.lease, None)
     else:
         fact = agreed_rate.with_rise(_of(lease, fact), rated.rise)
-    if suspicion is None and _is_fresh_rent(fleet, lease):
+    if suspicion is None and is_new:
         fact = fact or LeaseChanged(lease, lease, None)
         fact = replace(fact, after=msgspec.structs.replace(fact.after, read_back_at=listed_at))
     return fact, suspicion
@@ -347,7 +348,7 @@ def _lost(
     kind = EventKind.LEASE_INTERRUPTED if was_running else EventKind.LEASE_START_LOST
     if was_running and workload_end.is_own_end(fleet, lease, why):
         kind = EventKind.LEASE_EXITED
-    kind = EventKind.LEASE_FAILED if has_failed else kind
+    kind = EventKind.LEASE_FAILED if has_failed and not failed_start.is_unmade(row) else kind
     rest = loss_cooldown.of(lease, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(lease, after, kind, charges, why, evidence, rest)
     return (

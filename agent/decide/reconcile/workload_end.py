@@ -35,7 +35,7 @@ FAST = timedelta(minutes=3)
 """A container that ends sooner after its first start has done nothing; its command is probably wrong."""
 FAST_EXIT = Counted.FAST_EXIT.value
 """The end reason of a lease whose container ended at once."""
-IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
+IMAGE_REFUSED, START_FAILED, NO_CAPACITY = "image_refused", "start_failed", "no_capacity"
 """Codes that begin the end reason of a failed start."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
@@ -77,13 +77,13 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
 
 def failure(row: Instance) -> str:
     """Return why a start failed, from the end reason of its lease; the host's own text follows the code."""
-    code = IMAGE_REFUSED if row.is_image_refused else START_FAILED
+    code = IMAGE_REFUSED if row.is_image_refused else NO_CAPACITY if row.is_out_of_capacity else START_FAILED
     return f"{code}: {row.message}" if row.message else code
 
 
 def is_blameless(end_reason: str) -> bool:
-    """Return whether an end is not its host's fault: an image that no host can pull, or an instant exit."""
-    return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
+    """Return whether an end is not its host's fault: an image that no host can pull, no capacity, an instant exit."""
+    return end_reason.startswith((IMAGE_REFUSED, NO_CAPACITY, FAST_EXIT))
 
 
 def is_passing(lease: Lease) -> bool:
@@ -98,6 +98,9 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
         return
     if change.after.has_failed and not change.before.has_failed:
         lease, why = change.after, waiting_verdict.own_reason(change.after)
+        if why.startswith(NO_CAPACITY):
+            # It says nothing about the work: another pool is tried, or the same one later.
+            return
         yield Marked(failed_start(work.name, lease.lease_id, fleet.now, why), work.name, None, None)
         if why.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")

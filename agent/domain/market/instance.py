@@ -104,6 +104,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the message reads like an error."""
     is_image_refused: bool = False
     """Whether the start failed because the image cannot be pulled."""
+    is_out_of_capacity: bool = False
+    """Whether the start failed because its market had no capacity left, before any machine was made for it."""
     bills_while_loading: bool = False
     """Whether its GPUs are charged from the rent on, not only while they run."""
     is_called_over: bool = False

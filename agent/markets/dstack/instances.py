@@ -43,6 +43,7 @@ def of_run(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Ins
         message=where.message,
         stopped_from_outside=where.stopped_from_outside,
         is_image_refused=where.is_image_refused,
+        is_out_of_capacity=where.is_out_of_capacity,
         is_called_over=where.is_unproven,
         may_bill_gpu=where.may_bill,
         page_answers=_page_answers(order, job),

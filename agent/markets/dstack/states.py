@@ -18,9 +18,10 @@ _WAITING = frozenset({"pending", "submitted"})
 _BEGINNING = frozenset({"submitted", "provisioning", "pulling"})
 _LOST = frozenset({"interrupted_by_no_capacity", "instance_unreachable", "instance_access_revoked"})
 _EXITED = frozenset({"done_by_runner", "container_exited_with_error", "max_duration_exceeded", "log_quota_exceeded"})
+_NO_CAPACITY = "failed_to_start_due_to_no_capacity"
 _NEVER_RAN = frozenset(
     {
-        "failed_to_start_due_to_no_capacity",
+        _NO_CAPACITY,
         "waiting_instance_limit_exceeded",
         "waiting_runner_limit_exceeded",
         "creating_container_error",
@@ -58,6 +59,7 @@ class Standing:
     stopped_from_outside: str = ""
     """Why the server says that it ended the run, unless that is a word for host, capacity or container."""
     is_image_refused: bool = False
+    is_out_of_capacity: bool = False
     is_unproven: bool = False
     """Whether the server calls run and machine over, but we did not watch the machine's end."""
 
@@ -93,7 +95,8 @@ def _ended(
     said = text.clean(job.termination_reason_message or why.replace("_", " "))
     if not has_machine:
         state = InstanceState.FAILED if is_finished else InstanceState.PENDING
-        return Standing(state, is_over=is_finished, message=said)
+        is_out = is_finished and why == _NO_CAPACITY
+        return Standing(state, is_over=is_finished, message=said, is_out_of_capacity=is_out)
     is_gone = is_finished and bool(machines) and all(endings.is_gone(machine) for machine in machines)
     # Also without any machine: it was deleted with its fleet, say, or nothing names its run any more.
     is_unproven = is_finished and all(_is_unproven(machine, endings) for machine in machines)

@@ -32,6 +32,12 @@ SPOT_CLOUDS = assumed("DSTACK_SPOT_CLOUDS", ("aws", "cloudrift"), "clouds that r
 SPOT_LOSSES_PER_HOUR = assumed(
     "DSTACK_SPOT_LOSSES_PER_HOUR", 0.04, "losses of a spot machine per hour, where others rent too"
 )
+TELLS_NO_AVAILABILITY = recorded(
+    "DSTACK_TELLS_NO_AVAILABILITY",
+    ("aws", "azure", "crusoe", "gcp", "nebius"),
+    "clouds whose offers have the availability `unknown` wherever the account has quota, also while none is left",
+    "the code of dstack 0.22.5",
+)
 GIVES_UP_SECONDS = recorded(
     "DSTACK_GIVES_UP_SECONDS",
     900.0,

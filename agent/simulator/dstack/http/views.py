@@ -4,6 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from agent.simulator.dstack import assumed_figures
 from agent.simulator.dstack.http.calls import stamp
 from agent.simulator.dstack.model import Kind, Machine, Run
 from agent.simulator.dstack.world import World
@@ -86,12 +87,18 @@ def offer(kind: Kind, disk_gb: float, *, is_free: bool) -> dict[str, Any]:
         "region": kind.region,
         "price": kind.cents / 100,
         "backend_data": {},
-        "availability": "available" if is_free else "not_available",
+        "availability": _availability(kind, is_free=is_free),
         "availability_zones": None,
         "instance_runtime": "shim",
         "blocks": 1,
         "total_blocks": 1,
     }
+
+
+def _availability(kind: Kind, *, is_free: bool) -> str:
+    if kind.backend in assumed_figures.TELLS_NO_AVAILABILITY:
+        return "unknown"
+    return "available" if is_free else "not_available"
 
 
 def machine_row(machine: Machine, project_name: str) -> dict[str, Any]:
