@@ -89,7 +89,7 @@ async def test_without_a_server_of_clouds_published_prices_are_shown_with_their_
     for row in rows:
         figure = known[row["cloud"]]
         assert (row["dated"], row["source"]) == (figure.dated, figure.source)
-    line = f"  on clouds, as published and not asked now: {rows[0]['cloud']} 1x RTX 4090 $"
+    line = f"  on clouds, as published: {rows[0]['cloud']} 1x RTX 4090 $"
     assert line in capsys.readouterr().out
 
 
@@ -111,4 +111,4 @@ async def test_with_a_server_its_own_prices_are_shown_while_it_is_a_fallback_tha
     assert (first["cloud"], first["tenure"]) == ("cloudrift", "on_demand")
     assert first["dollars_per_hour"] == pytest.approx(min(asks))
     price = f"${first['dollars_per_hour']:.4f}/h on demand"
-    assert f"  on clouds now: cloudrift 1x RTX 4090 {price}" in capsys.readouterr().out
+    assert f" UTC: cloudrift 1x RTX 4090 {price}" in capsys.readouterr().out

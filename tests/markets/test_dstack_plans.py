@@ -7,6 +7,8 @@ from structlog.testing import capture_logs
 
 from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
+from agent.domain.work.workload import Requirements
+from agent.markets import port
 from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names, orders
 from agent.simulator.dstack import world as server
@@ -51,6 +53,17 @@ async def test_a_plan_that_is_cut_is_said_with_the_way_to_see_more() -> None:
         (line,) = [line for line in logs if line["event"] == "plan.cut"]
         assert (line["rows"], line["beyond"]) == (10_000, 101)
         assert "name fewer clouds or regions in [markets.dstack]" in line["fix"]
+
+
+async def test_cheap_spot_pools_do_not_hide_the_machines_on_demand() -> None:
+    async with dstack_bench() as bench:
+        spot = [
+            dataclasses.replace(CHEAP, name=f"l4-{number}", cents=30 + number, is_spot=True) for number in range(40)
+        ]
+        bench.world.kinds = [*spot, CHEAP, dataclasses.replace(CHEAP, backend="cloudrift", region="eu", cents=90)]
+        query = port.OfferQuery(Requirements(verified_only=False), 10.0, max_rows=16)
+        found = await bench.market.offers(query)
+        assert [offer.ask is None for offer in found] == [True] * 16 + [False] * 2
 
 
 N1 = Kind("gcp", "us-central1", "n1-standard-8", "T4", 16, 1, 73)

@@ -55,8 +55,8 @@ async def _of_offers(market: "Market", table: "JobTable") -> list[PriceSample]:
     models = tuple(map(gpu.model, table.gpu))
     wants = Requirements(gpus=table.gpus, gpu_models=models, verified_only=False)
     offers = await market.offers(port.OfferQuery(wants, table.disk_gb, gpu_models=models))
-    if not offers and (why := next(iter(market.not_sold().values()), "")):
-        raise market_errors.Unavailable(why)
+    if not offers:
+        raise market_errors.Unavailable(next(iter(market.not_sold().values()), "it offers none of these cards now"))
     return [
         PriceSample(row.seen_at, row.market, row.host_id, row.gpu, row.gpus, row.ask, row.floor)
         for row in offers

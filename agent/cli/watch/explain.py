@@ -185,11 +185,12 @@ def _of_markets(one: dict[str, Any]) -> "Iterator[str]":
 
 
 def _on_clouds(rows: list[dict[str, Any]]) -> str:
-    """Return the lowest prices of clouds: what a server's offers ask now, or what was published, with its date."""
+    """Return the lowest prices of clouds: what the server's last offers ask, or what was published, with its date."""
     if rows[0]["dated"] is None:
-        return f"on clouds now: {', '.join(map(_cloud_price, rows))}"
+        seen = min(datetime.fromisoformat(row["seen_at"]) for row in rows)
+        return f"on clouds, by the server's offers at {seen:%H:%M} UTC: {', '.join(map(_cloud_price, rows))}"
     said = ", ".join(f"{_cloud_price(row)} in {row['dated']}" for row in rows)
-    return f"on clouds, as published and not asked now: {said}"
+    return f"on clouds, as published: {said}"
 
 
 def _cloud_price(row: dict[str, Any]) -> str:

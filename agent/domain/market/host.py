@@ -76,6 +76,11 @@ def is_pool_of(host_id: str, name: str) -> bool:
     return host_id.startswith(f"{POOL}{name}/")
 
 
+def first_part(host_id: str) -> str:
+    """Return the first part of a pool's name, such as that of its cloud."""
+    return host_id.removeprefix(POOL).partition("/")[0]
+
+
 def is_same_place(one: str, other: str) -> bool:
     """Return whether two ids may be the same host: equal, or pools of which one contains the other."""
     if one == other:

@@ -82,10 +82,14 @@ class DstackMarket:
         self._missing_clouds = ""
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
-        """Return the pools that may fit, the cheapest first."""
+        """Return the pools that may fit, the cheapest first; at most `max_rows` of each cloud, model and tenure."""
         if not self._terrain.bounds.backends or await self._fleet.why_unusable():
             return ()
-        return [offer for offer in await self._plan(query) if search.fits(offer, query)][: query.max_rows]
+        planned = await self._plan(query)
+        if not planned:
+            # It tells which cloud is missing, where one is.
+            await self.backends()
+        return search.cheapest([offer for offer in planned if search.fits(offer, query)], query.max_rows)
 
     def search_delay(self, questions: int) -> float:
         """Return the seconds until so many questions are asked without a wait."""

@@ -1,11 +1,12 @@
 """A plan's row -> an offer of ours, checked against the question: the server does not know our names of models."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from agent.domain import money
-from agent.domain.market import card_memory
+from agent.domain.market import card_memory, host
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -55,6 +56,22 @@ def fits(offer: Offer, asked: OfferQuery) -> bool:
         and (most is None or (offer.ask or offer.floor or most) <= most)
         and (Tenure.INTERRUPTIBLE if offer.is_price_taken else Tenure.ON_DEMAND) in asked.tenures
     )
+
+
+def cheapest(offers: Iterable[Offer], most: int) -> list[Offer]:
+    """Return at most so many offers of each cloud, model and tenure, in their order.
+
+    A plan has a row for each tenure, and its rows cost nothing more: a cut through all of it would leave spot pools
+    alone, which are the cheapest, and no machine on demand.
+    """
+    taken: Counter[tuple[str, str, bool]] = Counter()
+    found = []
+    for offer in offers:
+        group = (host.first_part(offer.host_id), offer.gpu, offer.is_price_taken)
+        taken[group] += 1
+        if taken[group] <= most:
+            found.append(offer)
+    return found
 
 
 def price(dollars: float | None) -> UsdPerHour | None:

@@ -1,4 +1,4 @@
-"""What a workload's GPUs cost on clouds: what the offers of a server ask now, else dated published figures."""
+"""What a workload's GPUs cost on clouds: what the last offers of a server ask, else dated published figures."""
 
 import functools
 from collections.abc import Container, Iterable, Iterator
@@ -28,17 +28,17 @@ def shipped() -> Catalogue:
 def of(fleet: Fleet, work: Workload, published: Catalogue) -> list[dict[str, Any]]:
     """Return the lowest price of each of the cheapest clouds, on demand first, in dollars per hour of all its GPUs.
 
-    The prices are those of a server's offers that meet every requirement but the price. Without such a market in the
-    configuration they are the published ones of the GPU models that the workload names, but for markets that we ask.
+    The prices are those of a server's offers that meet every requirement but the price, or of its last sample. Without
+    any they are the published ones of the GPU models that the workload names, but for markets that we ask.
     """
     servers = [name for name, view in fleet.markets.items() if view.rules.price_paid is PricePaid.LISTED]
-    rows = _offered(fleet, work, servers) if servers else _published(work, published, fleet.markets)
-    return list(_cheapest(rows))
+    offered = list(_cheapest(_offered(fleet, work, servers)))
+    return offered or list(_cheapest(_published(work, published, fleet.markets)))
 
 
 def _offered(fleet: Fleet, work: Workload, servers: Iterable[str]) -> Iterator[dict[str, Any]]:
-    offers = (row for name in servers if work.may_use(name) for row in fleet.markets[name].offers)
-    for row in offers:
+    views = [fleet.markets[name] for name in servers if work.may_use(name)]
+    for row in (row for view in views for row in view.offers or view.sample):
         if requirement_check.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None:
             yield from _tenures(row, work)
 
@@ -47,12 +47,13 @@ def _tenures(row: Offer, work: Workload) -> Iterator[dict[str, Any]]:
     for tenure, rate in ((Tenure.ON_DEMAND, row.ask), (Tenure.INTERRUPTIBLE, row.floor)):
         if rate is not None and not row.is_price_unknown:
             yield {
-                "cloud": row.host_id.removeprefix(host.POOL).split("/", 1)[0],
+                "cloud": host.first_part(row.host_id),
                 "gpu": row.gpu,
                 "gpus": row.gpus,
                 "tenure": tenure.value,
                 "dollars_per_hour": (rate + row.disk_rate(work.disk_gb)).dollars,
                 "market": row.market,
+                "seen_at": row.seen_at.isoformat(),
                 "dated": None,
                 "source": None,
             }
@@ -70,6 +71,7 @@ def _published(work: Workload, published: Catalogue, asked: Container[str]) -> I
             "tenure": figure.tenure.value,
             "dollars_per_hour": quote.least.dollars,
             "market": None,
+            "seen_at": None,
             "dated": figure.dated,
             "source": figure.source,
         }
