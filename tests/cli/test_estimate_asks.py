@@ -46,6 +46,9 @@ async def test_the_servers_price_of_now_is_estimated_without_a_ledger(tmp_path: 
     assert on_demand["dollars_per_hour"] > 0
     assert any("on dstack in the ledger and as asked now" in note for note in on_demand["cited"])
     assert "dstack told no price" not in told
+    (bid,) = [each for each in ours if each["name"] == "dstack, patient"]
+    assert any("the listed price is paid" in note for note in bid["cited"])
+    assert bid["dollars_per_hour"] < on_demand["dollars_per_hour"]
     assert not (tmp_path / "ledger.sqlite").exists(), "an estimate writes nothing"
 
 
@@ -57,3 +60,8 @@ async def test_a_server_that_tells_nothing_is_named_and_the_rest_is_estimated(tm
     missing, told = await estimated(tmp_path, DSTACK_API_KEY=None)
     assert missing == options
     assert "dstack_api_key" in told
+
+
+async def test_a_server_with_none_of_the_cards_is_named(tmp_path: Path) -> None:
+    ran = await gpubid(tmp_path, "estimate", "--gpu", "B200", "--hours", "1", DSTACK_API_KEY=DEFAULT_KEY)
+    assert (ran.code, "it offers none of these cards now" in ran.err) == (0, True), ran
