@@ -19,8 +19,19 @@ def in_this_run(workloads: Iterable[Workload], before: Mapping[str, datetime], n
 def of(
     workloads: Iterable[Workload], recorded: Mapping[str, datetime], seen: Mapping[str, datetime]
 ) -> dict[str, datetime]:
-    """Return each first sight, by name: as recorded, also under the old name, else as `seen`."""
-    return {name: recorded.get(name) or recorded.get(was) or seen[name] for name, was in _names(workloads)}
+    """Return each first sight, by name: as recorded, also under the old name, else as `seen`.
+
+    Slots of which none is recorded were there with their workload: its fallback markets are new, or its ledger is old.
+    """
+    found: dict[str, datetime] = {}
+    for work in workloads:
+        since = found[work.name] = recorded.get(work.name) or recorded.get(work.was) or seen[work.name]
+        named = [(str(place), _before(work, place)) for place in _slots(work)]
+        is_kept = any(recorded.get(name) or recorded.get(was) for name, was in named)
+        found |= {
+            name: (recorded.get(name) or recorded.get(was) or seen[name]) if is_kept else since for name, was in named
+        }
+    return found
 
 
 def news(recorded: Mapping[str, datetime], present: Mapping[str, datetime]) -> dict[str, datetime | None]:
@@ -39,4 +50,9 @@ def _names(workloads: Iterable[Workload]) -> Iterator[tuple[str, str]]:
     for work in workloads:
         yield work.name, work.was
         for place in _slots(work):
-            yield str(place), str(Slot(work.was, place.index)) if work.was else ""
+            yield str(place), _before(work, place)
+
+
+def _before(work: Workload, place: Slot) -> str:
+    """Return the name of a slot before a renaming, or an empty text."""
+    return str(Slot(work.was, place.index)) if work.was else ""

@@ -9,7 +9,7 @@ import pytest
 from agent.decide import first_sights
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Fallback, Workload
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
@@ -17,6 +17,7 @@ from tests.support.world import MINUTE, START, STILL, rehearsed, work
 
 BID_FOR_NOTHING = HedgedParams(ceiling=0.01, on_demand_share=1.0)
 TUNED = {"hedged": builders.tuned(Hedged(), BID_FOR_NOTHING, "hedged")}
+FALLING_BACK = builders.workload("fit", slots=2, fallback=Fallback(("dstack",)))
 WORK = work(strategy="hedged", max_price=money.per_hour("1.2"))
 
 
@@ -49,6 +50,10 @@ def test_what_is_recorded_stays_while_the_file_has_the_workload() -> None:
     works = (builders.workload("fit", was="train"), builders.workload("new"))
     found = first_sights.of(works, {"train": first, "gone": first}, {"fit": later, "new": later})
     assert found == {"fit": first, "new": later}
+    slots = first_sights.of((FALLING_BACK,), {"fit": first}, {"fit": later, "fit/0": later, "fit/1": later})
+    assert slots == {"fit": first, "fit/0": first, "fit/1": first}, "the fallback markets are new, not the slots"
+    added = first_sights.of((FALLING_BACK,), {"fit": first, "fit/0": first}, dict.fromkeys(slots, later))
+    assert added == {"fit": first, "fit/0": first, "fit/1": later}
     changes = first_sights.news({"train": first, "gone": first}, found)
     assert changes == {"fit": first, "new": later, "train": None, "gone": None}
     assert first_sights.news(found, found) == {}
