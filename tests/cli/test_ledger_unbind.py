@@ -1,21 +1,23 @@
 """`gpubid ledger unbind`: a market's account may be replaced, but no denial by the new one ends a lease of the old."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.clock import SystemClock
+from agent.domain.record.lease import Bills
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.support import builders
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid
 
+PROVEN = {"proven_at": builders.NOW, "bills": Bills.GPU_AND_DISK}
 CONFIG = GOOD + "[ledger]\npath = 'ledger.sqlite'\n"
 
 
-async def bound(folder: Path, *markets: str, proven_at: datetime | None = builders.NOW) -> None:
+async def bound(folder: Path, *markets: str, **terms: Any) -> None:
     """Write a ledger that is bound to accounts, with an open lease at each of `markets`."""
     (folder / "agent.toml").write_text(CONFIG)
     ledger = await Ledger.open(folder / "ledger.sqlite", clock=SystemClock())
@@ -23,7 +25,7 @@ async def bound(folder: Path, *markets: str, proven_at: datetime | None = builde
         for market in ("vast", "dstack"):
             tx.bind_account(market, "7")
         for number, market in enumerate(markets):
-            tx.open_lease(builders.lease(number + 1, market=market, lease_id=f"{market}-{number}", proven_at=proven_at))
+            tx.open_lease(builders.lease(number + 1, market=market, lease_id=f"{market}-{number}", **PROVEN | terms))
     await ledger.close()
 
 
@@ -64,8 +66,11 @@ async def test_an_account_whose_denial_would_end_an_open_lease_is_kept(tmp_path:
     await take(tmp_path, "dstack", "8")
 
 
-async def test_what_only_a_reply_named_is_not_forgotten(tmp_path: Path) -> None:
-    await bound(tmp_path, "dstack", proven_at=None)
+@pytest.mark.parametrize("terms", [{"proven_at": None}, {"bills": Bills.DISK}], ids=["a reply", "no machine yet"])
+async def test_what_only_a_reply_named_or_has_no_machine_is_not_forgotten(
+    tmp_path: Path, terms: dict[str, Any]
+) -> None:
+    await bound(tmp_path, "dstack", **terms)
     ran = await gpubid(tmp_path, "ledger", "unbind", "dstack")
     assert (ran.code, "dstack may still bill for dstack-0" in ran.err) == (1, True), ran
 

@@ -61,6 +61,7 @@ def _forgettable(known: "Recollection", market: str) -> str:
     Another account denies all instances of the first, and most markets' denial ends a lease (rule 4).
     """
     from agent.domain.record.intent import IntentKind
+    from agent.domain.record.lease import Bills
     from agent.ledger.single_facts import NO_ACCOUNT_ID
     from agent.markets import registered_markets
 
@@ -69,9 +70,11 @@ def _forgettable(known: "Recollection", market: str) -> str:
         exits.stop(exits.BAD_INPUT, [f"the ledger is bound to no account of {market}; name the market's table"])
     is_known = market in registered_markets.names()
     hides_ends = is_known and registered_markets.record(market).rules.proves_ends_within is not None
-    # Where a denial proves no end, a lease that was proven ours counts on. What only a reply named would be forgotten.
-    mine = (lease for lease in known.leases if lease.market == market)
-    here = [lease.lease_id for lease in mine if not (hides_ends and lease.is_proven)]
+    # Where a denial proves no end of what bills, a lease that was proven ours counts on. What only a reply named, or
+    # what has no machine yet, would be forgotten.
+    mine = [lease for lease in known.leases if lease.market == market]
+    kept = [lease for lease in mine if hides_ends and lease.is_proven and lease.bills is Bills.GPU_AND_DISK]
+    here = [lease.lease_id for lease in mine if lease not in kept]
     rents = (intent for intent in known.intents if intent.market == market and intent.kind is IntentKind.RENT)
     here += [f"the rent {intent.intent_id} in doubt" for intent in rents]
     if here:
