@@ -45,7 +45,8 @@ def opens_at(fleet: Fleet, work: Workload) -> datetime | None:
 def why_closed(fleet: Fleet, work: Workload) -> Iterator[str]:
     """Yield a sentence for each fallback market in which nothing may be rented yet, with when it opens."""
     opens, after = opens_at(fleet, work), span_text.of(work.fallback.after)
-    when = "" if opens is None else f", which is at {opens:%H:%M} UTC"
+    day = "" if opens is None or opens.date() == fleet.now.date() else f"{opens:%Y-%m-%d} "
+    when = "" if opens is None else f", which is at {day}{opens:%H:%M} UTC"
     for name in sorted(closed(fleet, work)):
         yield f"{name} is a fallback: nothing is rented there until a slot has been down for {after}{when}"
 
