@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.cli.shared import session
-from agent.domain.market.market_rules import PricePaid
 from agent.domain.market.price import PriceSample
 from agent.markets import market_errors, port, registered_markets
 from agent.systemd import CredentialError
@@ -24,9 +23,7 @@ Told = tuple[Sequence[PriceSample], Sequence[str]]
 
 async def asked(settings: "Config", table: "JobTable") -> Told:
     """Return what the offers for a job ask now, and why a market told nothing. Without such a market none is asked."""
-    listed = tuple(
-        each for each in settings.markets if registered_markets.record(each.name).rules.price_paid is PricePaid.LISTED
-    )
+    listed = [each for each in settings.markets if registered_markets.record(each.name).rules.is_listed]
     found: list[PriceSample] = []
     untold: list[str] = []
     for each in listed:

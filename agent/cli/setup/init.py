@@ -17,7 +17,6 @@ from agent.cli.setup import first_config
 from agent.cli.shared import exits, session
 from agent.config import exposure
 from agent.config.problems import ConfigError
-from agent.domain.market.market_rules import PricePaid
 from agent.markets import registered_markets
 from agent.markets.market_record import AT_A_BID, Question
 
@@ -119,7 +118,7 @@ def _warn_of_exposures(settings: "Config") -> None:
 
 
 def _why_no_bids(market: str) -> str:
-    if registered_markets.record(market).rules.price_paid is PricePaid.LISTED:
+    if registered_markets.record(market).rules.is_listed:
         return f"{market} takes no bids: its prices are listed"
     return f"{market} sells on-demand capacity only"
 

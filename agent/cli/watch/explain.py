@@ -188,7 +188,7 @@ def _on_clouds(rows: list[dict[str, Any]]) -> str:
     """Return the lowest prices of clouds: what the server's last offers ask, or what was published, with its date."""
     if rows[0]["dated"] is None:
         seen = min(datetime.fromisoformat(row["seen_at"]) for row in rows)
-        return f"on clouds, by the server's offers at {seen:%H:%M} UTC: {', '.join(map(_cloud_price, rows))}"
+        return f"on clouds, by the server's offers at {seen:%Y-%m-%d %H:%M} UTC: {', '.join(map(_cloud_price, rows))}"
     said = ", ".join(f"{_cloud_price(row)} in {row['dated']}" for row in rows)
     return f"on clouds, as published: {said}"
 

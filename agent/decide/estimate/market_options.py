@@ -10,7 +10,7 @@ from agent.decide.pricing import bidding, rival_bids, useful_hour
 from agent.decide.pricing.gamma_distribution import Gamma
 from agent.domain import money
 from agent.domain.market.host import HostRecord
-from agent.domain.market.market_rules import ASSUMED, MarketRules, PricePaid, Settlement
+from agent.domain.market.market_rules import ASSUMED, MarketRules, Settlement
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import CheckpointPlace
@@ -111,8 +111,7 @@ def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
     if place.rules.has_limits:
         return _under_limit(job, place, bidder, name)
     # A listed price is taken as it is: nothing is bid over it.
-    is_listed = place.rules.price_paid is PricePaid.LISTED
-    shares = (0.0,) if is_listed else bidding.ladder(bidder.headroom or 0.0)
+    shares = (0.0,) if place.rules.is_listed else bidding.ladder(bidder.headroom or 0.0)
     tried = [estimate(job, _option(job, place, _at(place, bidder, name, share))) for share in shares]
     return min(tried, key=lambda one: (one.dollars is None, one.dollars or one.dollars_least))
 
@@ -158,8 +157,8 @@ def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
     law = rival_bids.learned(place.record)
     hazard = Hazard(posterior if place.hazard is None else place.hazard, law.losing_share(share), host=_host(place))
     rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
-    is_listed = place.rules.price_paid is PricePaid.LISTED
-    priced = f"{place.floors_from}; {'the listed price is paid' if is_listed else f'bid {share:.0%} over it'}"
+    how = "the listed price is paid" if place.rules.is_listed else f"bid {share:.0%} over it"
+    priced = f"{place.floors_from}; {how}"
     return _Way(name, Tenure.INTERRUPTIBLE, rates, hazard, priced, (*_only(bidder), *_dear(place, rates)))
 
 

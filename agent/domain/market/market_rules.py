@@ -80,6 +80,11 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the price paid is not the bid, so that a bid is a limit."""
         return self.price_paid is PricePaid.SECOND_PRICE
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the listed price is paid, so that there are no bids."""
+        return self.price_paid is PricePaid.LISTED
+
 
 ASSUMED = MarketRules()
 """The rules of a market that has not told its own."""

@@ -9,7 +9,6 @@ from agent.baselines.catalogue import Catalogue
 from agent.decide.pricing import requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market import host
-from agent.domain.market.market_rules import PricePaid
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import Workload
@@ -31,7 +30,7 @@ def of(fleet: Fleet, work: Workload, published: Catalogue) -> list[dict[str, Any
     The prices are those of a server's offers that meet every requirement but the price, or of its last sample. Without
     any they are the published ones of the GPU models that the workload names, but for markets that we ask.
     """
-    servers = [name for name, view in fleet.markets.items() if view.rules.price_paid is PricePaid.LISTED]
+    servers = [name for name, view in fleet.markets.items() if view.rules.is_listed]
     offered = list(_cheapest(_offered(fleet, work, servers)))
     return offered or list(_cheapest(_published(work, published, fleet.markets)))
 
