@@ -138,7 +138,7 @@ async def test_what_is_measured_is_kept_ranks_hosts_and_is_shown(
         told_by = {row["host"]: row["share_of_dlperf"] for row in explain.explanation_json(explained)["speeds"]}
         assert told_by[str(slow.host)] == pytest.approx(0.8)
         assert told_by[str(fast.host)] == 1.0
-        explain_verb._print_now(explain.explanation_json(explained) | {"services": []})
+        explain_verb._print_now(explain.explanation_json(explained) | {"services": [], "clouds": []})
         printed = " ".join(capsys.readouterr().out.split())
         assert "measured speed (of its DLPerf) 0.8000" in printed.replace("│", " ").replace("  ", " ")
         assert f"measured by guards: host {slow.host} counts as 80% of the DLPerf that its market promises" in printed
