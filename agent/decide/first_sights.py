@@ -26,11 +26,10 @@ def of(
     found: dict[str, datetime] = {}
     for work in workloads:
         since = found[work.name] = recorded.get(work.name) or recorded.get(work.was) or seen[work.name]
-        named = [(str(place), _before(work, place)) for place in _slots(work)]
-        is_kept = any(recorded.get(name) or recorded.get(was) for name, was in named)
-        found |= {
-            name: (recorded.get(name) or recorded.get(was) or seen[name]) if is_kept else since for name, was in named
-        }
+        places = {str(place): _before(work, place) for place in _slots(work)}
+        kept = {name: recorded.get(name) or recorded.get(was) for name, was in places.items()}
+        is_kept = any(kept.values())
+        found |= {name: at or (seen[name] if is_kept else since) for name, at in kept.items()}
     return found
 
 

@@ -146,29 +146,35 @@ async def find(
     is_there = ledger is not None and not await asyncio.to_thread(storage.of(ledger).is_missing)
     reader = await open_reader(ledger) if ledger is not None and is_there else None
     try:
-        models = [gpu.model(name) for name in table.gpu]
-        return [await _of_model(table, each, markets, reader, tuned, baselines, now, asked) for each in models]
+        known = _Known(reader, asked)
+        return [await _of_model(table, gpu.model(name), markets, known, tuned, baselines, now) for name in table.gpu]
     finally:
         if reader is not None:
             await reader.close()
 
 
-async def _of_model(  # noqa: PLR0913 - what `find` was given, for one model
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Where prices come from: the ledger, if there is one, and what markets were just asked."""
+
+    reader: Reader | None
+    asked: Sequence[PriceSample]
+
+
+async def _of_model(
     table: jobs.JobTable,
     model: GpuModel,
     markets: Sequence[str],
-    reader: Reader | None,
+    known: _Known,
     tuned: Mapping[str, Tuned],
     baselines: Catalogue,
     now: datetime,
-    asked: Sequence[PriceSample],
 ) -> Found:
     job = job_of(table, model)
     found: list[option.Estimate | market_options.Missing] = []
     worths: list[money.UsdPerHour] = []
     for market in markets:
-        fresh = [each for each in asked if (each.market, each.gpu) == (market, model)]
-        place = await _place(table, model, market, reader, now, fresh)
+        place = await _place(table, model, market, known, now)
         worths += [] if place.worth is None else [place.worth]
         found += market_options.weigh(job, place, [_bidder(one) for _, one in sorted(tuned.items())])
     # The cheapest market's on-demand price is what an hour would cost.
@@ -229,13 +235,10 @@ def _bidder(tuned: Tuned) -> market_options.Bidder:
 
 
 async def _place(
-    table: jobs.JobTable,
-    model: GpuModel,
-    market: str,
-    reader: Reader | None,
-    now: datetime,
-    fresh: Sequence[PriceSample],
+    table: jobs.JobTable, model: GpuModel, market: str, known: _Known, now: datetime
 ) -> market_options.Place:
+    reader = known.reader
+    fresh = [each for each in known.asked if (each.market, each.gpu) == (market, model)]
     recorded = await reader.prices(market, model, limit=ROWS) if reader is not None else []
     samples = [*recorded, *fresh]
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []

@@ -3,13 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agent.domain.market import gpu
-from agent.domain.work.workload import Fallback, Requirements
 from tests.scenarios.test_dstack import running, server
+from tests.scenarios.test_fallback_blackout import WORK
 from tests.support.scene import strategies
 
 
@@ -18,13 +16,7 @@ async def test_a_slot_that_is_added_opens_the_fallback_only_once_it_was_down(
     tmp_path: Path,
     is_restarted: bool,
 ) -> None:
-    changes: dict[str, Any] = {
-        "markets": ("vast",),
-        "strategy": "patient",
-        "fallback": Fallback(("dstack",)),
-        "requirements": Requirements(gpu_models=(gpu.model("RTX 4090"),), verified_only=False),
-    }
-    async with running(tmp_path, there=("vast", "dstack"), **changes) as world:
+    async with running(tmp_path, there=("vast", "dstack"), **WORK) as world:
         server(world).kinds = [kind for kind in server(world).kinds if not kind.is_spot]
         await world.until(lambda: len(world.running()) == 1, minutes=60)
         await world.cycle(minutes=20)
