@@ -307,6 +307,10 @@ async def test_a_machine_that_was_over_and_is_there_again_says_when_it_last_was_
         assert shown.was_over_at == (over_at if looks >= 2 else None)
         await bench.simulated.advance(30.0)
         assert (await bench.market.instance(run_id)).was_over_at == shown.was_over_at
+        run.machine.status = "terminated"
+        await bench.simulated.advance(30.0)
+        (again,) = await listed(bench)
+        assert (again.bills_gpu, again.was_over_at) == (True, shown.was_over_at)
 
 
 async def test_without_a_fleet_as_for_a_kill_by_label_all_machines_are_watched() -> None:

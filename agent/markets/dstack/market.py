@@ -277,10 +277,13 @@ class DstackMarket:
         return states.standing(run, listed.machines.get(run.name, ()), self._endings)
 
     def _shown(self, run: rows.Run, where: states.Standing, listed: listing.Listed) -> Instance:
-        """Return a run as an instance. A deleted run is listed again if its machine, once over, is listed again."""
+        """Return a run as an instance. A deleted run is listed again if its machine, once over, is listed again.
+
+        It stays listed until the machine is proven gone anew, also where the next look calls that over again.
+        """
         found = instances.of_run(run, where, listed)
-        there = deletions.machines_there(run, listed) if run.deleted else []
-        over = [self._endings.over_at(machine) for machine in there]
+        machines = listed.machines.get(run.name, ()) if run.deleted else ()
+        over = [self._endings.over_at(machine) for machine in machines if not self._endings.is_gone(machine)]
         surely = [at for at in over if at is not None]
         if not surely or len(surely) < len(over):
             return found
