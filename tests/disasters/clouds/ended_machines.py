@@ -17,6 +17,8 @@ from tests.disasters.truth import Box, Truth, run_price
 LONGEST_GAP_SECONDS = 120.0
 LATEST_SECONDS = 720.0
 """Ends that take longer are proven by nobody's look."""
+WHOLE_AGAIN_SECONDS = 900.0
+"""After a false state the program must see a machine whole for so long before it believes a sign of its end."""
 PROVING_LISTINGS = 4
 """True listings after which a watched end must be proven: two that say so, one to delete it, and one that begins it."""
 
@@ -41,6 +43,8 @@ class EndedMachines:
         self._watched: dict[str, _Watch] = {}
         self._whole: dict[str, float] = {}
         """When a true listing last showed each machine whole to the program that runs now."""
+        self._told_falsely = -WHOLE_AGAIN_SECONDS
+        """When a listing last had a false state."""
         self._app: App | None = None
         self._silent: frozenset[str] = frozenset()
         """The clouds that did not answer the server at the last look."""
@@ -57,10 +61,13 @@ class EndedMachines:
         self._watched = {name: watch for name, watch in self._watched.items() if name in kept}
         # A struck plan of a cloud proves no client of it, and without one the program believes no end.
         is_true = sight.saw_truly(MARKET) and not any(each.market in {"ledger", MARKET} for each in sight.struck)
+        if any((each.market, each.place, each.fault) == (MARKET, "machines", "state") for each in sight.struck):
+            self._told_falsely = sight.now
+        is_doubted = sight.now - self._told_falsely < WHOLE_AGAIN_SECONDS + LONGEST_GAP_SECONDS
         counted = {lease.instance_id for lease in sight.leases if lease.bills is Bills.GPU_AND_DISK}
         for name, run in kept.items():
             if run.reason is None:
-                self._whole[name] = sight.now if is_true and not self._is_lost(run) else 0.0
+                self._whole[name] = sight.now if is_true and not is_doubted and not self._is_lost(run) else 0.0
                 continue
             watch = self._watched.setdefault(name, _Watch(sight.app, sight.now, self._whole.get(name, 0.0)))
             watch.is_amiss |= not is_true or sight.is_shared or watch.app is not sight.app or self._is_lost(run)
