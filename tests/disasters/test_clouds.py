@@ -1,7 +1,7 @@
 """dstack's server in the disasters: it is drawn beside all that was drawn before, and its defects are found."""
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from unittest import mock
 
 import msgspec
@@ -9,8 +9,9 @@ import pytest
 import structlog
 
 from agent.domain.fleet import Fleet
-from agent.domain.market.instance import Instance
+from agent.domain.market.instance import Instance, InstanceState
 from agent.markets.dstack import market as dstack
+from agent.markets.dstack import states
 from agent.markets.dstack.cloud_clients import CloudClients
 from agent.markets.dstack.endings import TERMINATED, Endings
 from agent.markets.dstack.listing import Listed
@@ -125,3 +126,28 @@ def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 6
+
+
+def test_a_slot_is_filled_once_clouds_have_machines_again() -> None:
+    """Until then each run finds no machine, and only its end says so."""
+    works = (Work("w0", "service", "ondemand", 3),)
+    deeds = (Deed(20, "clouds_dry", 0, 1.0), Deed(22, "host_gone", 1))
+    story = dataclasses.replace(QUIET, works=works, deeds=deeds)
+    assert play.play(story).broken is None
+
+    def unended(run: Run, machines: Sequence[Machine], endings: Endings) -> states.Standing:
+        found = standing(run, machines, endings)
+        return states.Standing(InstanceState.PENDING) if found.is_out_of_capacity else found
+
+    standing = states.standing
+    with mock.patch.object(states, "standing", unended):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 6
+
+
+def test_a_false_word_soon_forgotten_charges_only_from_the_last_look() -> None:
+    """The listing after the false one calls the machine over again, once: its lease is made in that one."""
+    told = Strike(MARKET, "machines", 100, "state", 1, 2.0)
+    story = dataclasses.replace(QUIET, poll=60.0, strikes=(told,), deeds=(Deed(20, "kill"),))
+    assert play.play(story).broken is None

@@ -1,10 +1,12 @@
 """What befalls clouds between two cycles: they take back, or their server gives up or loses what it needs of them."""
 
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agent.domain.record.lease import Lease
 from agent.domain.work.order import Order
+from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.model import FINISHED, Run
 from agent.simulator.dstack.world import World
 from tests.disasters.clouds.cloud_draw import MARKET
@@ -61,6 +63,16 @@ async def _client_lost(deed: Deed, player: "Player") -> None:
         player.later(_after(deed, player), lambda: setattr(clients, "unavailable", clients.unavailable - {silent}))
 
 
+async def _clouds_dry(deed: Deed, player: "Player") -> None:
+    """For a while no cloud has a machine left, and none says so before an order."""
+    world = player.truth.clouds
+    if world is not None:
+        usual = world.climate
+        dry = dataclasses.replace(usual.table(Dstack), capacity=0, tells_capacity=False)
+        world.climate = usual.having(dry)
+        player.later(_after(deed, player, hours=4.0), lambda: setattr(world, "climate", usual))
+
+
 async def _called_gone(_: Deed, player: "Player") -> None:
     """A person looks at the consoles of the clouds, ends what the server gave up, and says that it is gone."""
     world = player.truth.clouds
@@ -83,8 +95,8 @@ def _given_up(player: "Player", world: World) -> Iterator[tuple[Lease, Run]]:
             yield lease, run
 
 
-def _after(deed: Deed, player: "Player") -> float:
-    return player.stage.clock.time() + 120.0 + 2400.0 * deed.amount
+def _after(deed: Deed, player: "Player", hours: float = 2 / 3) -> float:
+    return player.stage.clock.time() + 120.0 + 3600.0 * hours * deed.amount
 
 
 DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
@@ -93,4 +105,5 @@ DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "fleet_lost": _fleet_lost,
     "called_gone": _called_gone,
     "client_lost": _client_lost,
+    "clouds_dry": _clouds_dry,
 }

@@ -39,6 +39,8 @@ FALLBACKS = 0.5
 """The share of the works for all markets that use clouds only as a fallback."""
 CLIENT_LOST = 0.5
 """The share of these stories in which the server cannot make its client of a cloud for a while."""
+DRY = 0.5
+"""The share of these stories in which no cloud has a machine left for a while."""
 MEETINGS = ("kill", "kill_9", "restart", "pause", "sleep", "release", "cloud_lost")
 """What comes soon after a machine is lost: while the server ends it."""
 
@@ -64,7 +66,7 @@ def clouded(story: Story) -> Story:
         ),
         clouds=clouds,
         strikes=tuple(sorted(struck, key=lambda each: (each.market, each.place, each.number))),
-        deeds=tuple(sorted((*story.deeds, *_deeds(dice)), key=lambda each: each.cycle)),
+        deeds=tuple(sorted((*story.deeds, *_deeds(dice), *_droughts(story.seed)), key=lambda each: each.cycle)),
     )
 
 
@@ -105,3 +107,15 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
         for fate in ("cloud_gives_up", "kill", "release", "rival"):
             if dice.random() < 0.3:
                 yield Deed(min(began + dice.randint(0, 8), CALM_FROM - 1), fate, dice.randrange(64), dice.random())
+
+
+def _droughts(seed: int) -> Iterator[Deed]:
+    """Yield a time without stock, and often one in which machines are lost meanwhile; with dice of its own."""
+    dice = random.Random(f"disaster/{seed}/dry")
+    if dice.random() >= DRY:
+        return
+    began = dice.randrange(2, CALM_FROM)
+    yield Deed(began, "clouds_dry", 0, dice.random())
+    for fate in ("host_gone", "rival", "kill_9", "restart"):
+        if dice.random() < 0.4:
+            yield Deed(min(began + dice.randint(1, 12), CALM_FROM - 1), fate, dice.randrange(64), dice.random())

@@ -86,7 +86,7 @@ def plan(surface: Surface, call: Call) -> Reply:
     order = spec["configuration"]
     size = ((order.get("resources") or {}).get("disk") or {}).get("size") or {}
     found = world.offered(order)
-    rows = [views.offer(kind, float(size.get("min") or 100), is_free=world.free(kind) > 0) for kind in found]
+    rows = [views.offer(kind, float(size.get("min") or 100), is_free=world.told_free(kind)) for kind in found]
     job = views.job_spec(str(spec.get("run_name") or "dry-run"), order)
     most = int(body.get("max_offers") or 50)
     dearest = max((kind.cents for kind in found), default=0) / 100

@@ -4,12 +4,12 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from agent.simulator.dstack import assumed_figures
 from agent.simulator.dstack.http.calls import stamp
 from agent.simulator.dstack.model import Kind, Machine, Run
 from agent.simulator.dstack.world import World
 
 _MIB = 1024
+_AVAILABILITY = {True: "available", False: "not_available", None: "unknown"}
 PROBE_SECONDS = 15.0
 """Seconds between two probes if the order does not say them, as in the server's own document."""
 
@@ -79,26 +79,20 @@ def instance_type(kind: Kind, disk_gb: float) -> dict[str, Any]:
     }
 
 
-def offer(kind: Kind, disk_gb: float, *, is_free: bool) -> dict[str, Any]:
-    """Return a row of a plan."""
+def offer(kind: Kind, disk_gb: float, *, is_free: bool | None) -> dict[str, Any]:
+    """Return a row of a plan; `is_free` is None where the cloud does not tell."""
     return {
         "backend": kind.backend,
         "instance": instance_type(kind, disk_gb),
         "region": kind.region,
         "price": kind.cents / 100,
         "backend_data": {},
-        "availability": _availability(kind, is_free=is_free),
+        "availability": _AVAILABILITY[is_free],
         "availability_zones": None,
         "instance_runtime": "shim",
         "blocks": 1,
         "total_blocks": 1,
     }
-
-
-def _availability(kind: Kind, *, is_free: bool) -> str:
-    if kind.backend in assumed_figures.TELLS_NO_AVAILABILITY:
-        return "unknown"
-    return "available" if is_free else "not_available"
 
 
 def machine_row(machine: Machine, project_name: str) -> dict[str, Any]:
