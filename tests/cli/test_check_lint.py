@@ -7,7 +7,7 @@ from agent.clock import SystemClock
 from agent.domain.market import gpu
 from agent.ledger.store import Ledger
 from tests.support import builders
-from tests.support.configs import GOOD, added
+from tests.support.configs import GOOD, added, live
 from tests.support.programs import gpubid
 
 ODD = added('gpu = ["RTX 4909"]')
@@ -40,6 +40,18 @@ async def test_a_warning_names_the_included_file_that_holds_the_key(tmp_path: Pa
     ran = await gpubid(tmp_path, "check", "--json")
     (warning,) = json.loads(ran.out)["warnings"]
     assert warning.startswith('train.toml:5: workloads.train.gpu: gpubid knows no card "RTX 4909"')
+
+
+async def test_a_key_file_that_is_not_there_draws_a_warning_and_one_that_is_there_none(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(live('url = "https://console.vast.ai"', 'credential_file = "key"'))
+    ran = await gpubid(tmp_path, "check", "--json")
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert ran.code == 0
+    assert "markets.vast.credential_file: there is no file" in warning
+    assert warning.endswith(f"{tmp_path / 'key'}; write the key into it, mode 600")
+    (tmp_path / "key").write_text("0" * 64)
+    (tmp_path / "key").chmod(0o600)
+    assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
 
 
 async def test_a_region_that_no_offer_was_seen_in_draws_a_warning(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import typer
 from agent.cli.setup import bucket_claims
 from agent.cli.shared import daemon_socket, exits, ledger_access, session
 from agent.config import exposure
-from agent.config.linting import lint
+from agent.config.linting import lint, lint_finding
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from agent.cli.setup.doctor_checks import Line
     from agent.config.settings import Config
@@ -90,9 +91,32 @@ def _warnings(config: "Config") -> list[str]:
     read = layers.read(config.file)
     odd = (
         "{}:{}: {}".format(*read.place(tuple(each.key.split("."))), f"{each.key}: {each.sentence}; {each.fix}")
-        for each in lint.findings(config, _known(config))
+        for each in (*_missing_keys(config), *lint.findings(config, _known(config)))
     )
     return [*(f"{each.sentence}; {each.fix}" for each in exposure.exposures(config)), *odd]
+
+
+def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
+    """Yield the key files that are not there. The configuration is no worse for it, but no daemon runs on it."""
+    files = {f"markets.{market.name}": market.credential_file for market in config.markets}
+    if config.ledger_server is not None:
+        files["ledger"] = config.ledger_server.credential_file
+    for table, file in files.items():
+        if file is not None and _is_missing(file):
+            yield lint_finding.Finding(
+                f"{table}.credential_file", f"there is no file {file.absolute()}", "write the key into it, mode 600"
+            )
+
+
+def _is_missing(file: "Path") -> bool:
+    """Return whether a file is surely not there, and not merely out of this user's sight."""
+    try:
+        file.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _known(config: "Config") -> lint.Known:
