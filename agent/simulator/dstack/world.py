@@ -95,11 +95,6 @@ class World:
         taken = sum(one.kind == kind and one.ended is None for one in self.machines.values())
         return max(0, self.climate.table(Dstack).capacity - taken)
 
-    def told_free(self, kind: Kind) -> bool | None:
-        """Return whether a machine of a type is free, or None where its cloud does not tell the server."""
-        is_told = kind.backend not in assumed_figures.TELLS_NO_AVAILABILITY
-        return self.free(kind) > 0 if is_told and self.climate.table(Dstack).tells_capacity else None
-
     def charged_total(self) -> float:
         """Return every dollar that the clouds charged so far."""
         return self.till.charged(self.now)

@@ -6,9 +6,10 @@ from typing import Any
 
 from agent.simulator.api_calls import Reply
 from agent.simulator.dstack import assumed_figures
+from agent.simulator.dstack.climate_table import Dstack
 from agent.simulator.dstack.http import calls, views
 from agent.simulator.dstack.http.calls import Call
-from agent.simulator.dstack.model import Refused, Run
+from agent.simulator.dstack.model import Kind, Refused, Run
 from agent.simulator.dstack.world import EMPTY, World
 from agent.simulator.faults import Fault
 from agent.simulator.instances import program
@@ -86,13 +87,19 @@ def plan(surface: Surface, call: Call) -> Reply:
     order = spec["configuration"]
     size = ((order.get("resources") or {}).get("disk") or {}).get("size") or {}
     found = world.offered(order)
-    rows = [views.offer(kind, float(size.get("min") or 100), is_free=world.told_free(kind)) for kind in found]
+    rows = [views.offer(kind, float(size.get("min") or 100), is_free=_told_free(world, kind)) for kind in found]
     job = views.job_spec(str(spec.get("run_name") or "dry-run"), order)
     most = int(body.get("max_offers") or 50)
     dearest = max((kind.cents for kind in found), default=0) / 100
     jobs = [{"job_spec": job, "offers": rows[:most], "total_offers": len(rows), "max_price": dearest}]
     document = {"project_name": world.project, "user": "admin", "run_spec": spec, "job_plans": jobs, "action": "create"}
     return calls.ok({**document, "current_resource": None, "effective_run_spec": None})
+
+
+def _told_free(world: World, kind: Kind) -> bool | None:
+    """Return whether a machine of a type is free, or None where its cloud does not tell the server."""
+    is_told = kind.backend not in assumed_figures.TELLS_NO_AVAILABILITY
+    return world.free(kind) > 0 if is_told and world.climate.table(Dstack).tells_capacity else None
 
 
 def apply(surface: Surface, call: Call) -> Reply:
