@@ -1,5 +1,10 @@
 """The keys of the ledger's single facts, which are texts in one table."""
 
+import datetime as dt
+from collections.abc import Iterator
+
+from agent.ledger.tables.spend_rows import MONTH_SEED
+
 ACCOUNT = "account/"
 NO_ACCOUNT_ID = "untold"
 """The account of a market that does not name it. The first named account replaces it."""
@@ -24,6 +29,10 @@ SHORT_STARTS, ALERTED = "short_starts", "!"
 NOTIFIED = "notified"
 """The key of the last event whose notifications were sent. A daemon that takes over continues after it."""
 _EVENT = "event "
+_MARK = "INSERT INTO meta (key, value) VALUES (:mark, '1') ON CONFLICT (key) DO UPDATE SET value = '1'"
+_FORGET = "DELETE FROM meta WHERE key LIKE :markets"
+# This is counted again with the rest of the bill.
+_RECOUNT = "DELETE FROM spend WHERE lease_id = :lease AND day >= :first"
 
 
 def notified_text(event_id: int) -> str:
@@ -34,3 +43,14 @@ def notified_text(event_id: int) -> str:
 def notified_of(text: str) -> int:
     """Return the event of a value of `NOTIFIED`."""
     return int(text.removeprefix(_EVENT))
+
+
+def marks_of_loss(at: dt.datetime) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the statements that mark a ledger as one whose spend and runs of late are unknown, each with its values.
+
+    Both engines understand them. Until each market's bill of this month was read, nothing is paid there; what the
+    ledger lacks is counted from the bill.
+    """
+    yield from ((_MARK, {"mark": mark}) for mark in (WAS_LOST, LOST_RUNS))
+    yield _FORGET, {"markets": COUNTED_AGAIN + "%"}
+    yield _RECOUNT, {"lease": MONTH_SEED, "first": at.astimezone(dt.UTC).date().replace(day=1).isoformat()}

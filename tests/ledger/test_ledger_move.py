@@ -135,7 +135,7 @@ async def test_a_place_with_a_ledger_and_a_ledger_in_use_are_refused(
     await write(other, clock, range(1, 2))
     with pytest.raises(LedgerError, match="has a ledger already"):
         ledger_move.move(storage.of(path), storage.of(other), NOW)
-    with pytest.raises(LedgerError, match="nothing to move"):
+    with pytest.raises(LedgerError, match="there is no ledger at"):
         ledger_move.move(storage.of(path.with_name("none.sqlite")), server, NOW)
     with pytest.raises(LedgerError, match="place already"):
         ledger_move.move(storage.of(path), storage.of(path), NOW)

@@ -1,40 +1,33 @@
-"""After a restore of the server's database the handbook's statements make the ledger one whose spend is unknown."""
+"""A ledger that another tool took back in time is marked: its spend since then is unknown, on either engine."""
 
 import datetime as dt
-import re
 from pathlib import Path
 
 import pytest
 
-from agent.clock import SteppedClock
+from agent.clock import SteppedClock, SystemClock
 from agent.domain.market.tenure import Tenure
-from agent.ledger import storage
+from agent.ledger import offline, storage
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
+from agent.ledger.storage_port import Storage
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry, SpendKey
 from tests.ledger.values import lease
 from tests.support import builders, engines, postgres
-from tests.support.standby_names import administered
+from tests.support.configs import GOOD
+from tests.support.programs import gpubid
 
-pytestmark = pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
-PAGE = Path(__file__).parents[2] / "deploy/handbook/pages/ledger-server.md"
-
-
-def statements(schema: str) -> str:
-    """Return the statements that the handbook prints, for a schema."""
-    _, _, part = PAGE.read_text().partition("## Restore it\n")
-    found = re.search(r"```sql\n(.*?)```", part, re.DOTALL)
-    assert found is not None
-    return found[1].replace("search_path TO gpubid;", f"search_path TO {schema};")
+TODAY = SystemClock().now().date()
+WHOLE = {MONTH_SEED: builders.usd(5), "l1": builders.usd(2)}
+RECOUNTED = WHOLE | {MONTH_SEED: builders.usd(2)}
+"""What this month's bill counted is counted again."""
 
 
-async def test_the_handbooks_statements_make_earlier_spend_unknown(
-    database: str, path: Path, clock: SteppedClock
-) -> None:
-    address = ServerAddress(database, engines.schema(path))
-    today = dt.datetime.now(dt.UTC).date()
-    months = today.replace(day=1) - dt.timedelta(days=1), today
-    ledger = await Ledger.open(storage.of(path, address), clock=clock)
+async def spent(place: Storage, clock: SteppedClock) -> None:
+    """Write a ledger that has spend of an earlier one, counted from the bills of two months."""
+    months = TODAY.replace(day=1) - dt.timedelta(days=1), TODAY
+    ledger = await Ledger.open(place, clock=clock)
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
         tx.count_again("vast")
@@ -44,11 +37,37 @@ async def test_the_handbooks_statements_make_earlier_spend_unknown(
     assert not ledger.is_uncounted("vast")
     await ledger.close()
 
-    with administered(address) as raw:
-        raw.execute(f"SET ROLE {engines.ROLE}")
-        raw.execute(statements(address.schema))
-    ledger = await Ledger.open(storage.of(path, address), clock=clock)
+
+async def assert_marked(place: Storage, clock: SteppedClock) -> None:
+    ledger = await Ledger.open(place, clock=clock)
     assert (ledger.was_lost, ledger.has_lost_runs, ledger.is_uncounted("vast")) == (True, True, True)
     spend = {line.key: line.amount for line in await (await ledger.reader()).spend_by(SpendKey.LEASE)}
-    assert spend == {MONTH_SEED: builders.usd(2), "l1": builders.usd(2)}, "this month is counted again from the bill"
+    assert spend == RECOUNTED
+    await ledger.close()
+
+
+async def test_spend_since_then_is_unknown_on_a_file(path: Path, clock: SteppedClock) -> None:
+    (path.parent / "agent.toml").write_text(GOOD + "[ledger]\npath = 'ledger.sqlite'\n")
+    await spent(storage.of(path), clock)
+    said = await gpubid(path.parent, "ledger", "mark-restored")
+    assert said.code == 0, said
+    assert "is marked as restored" in said.out
+    await assert_marked(storage.of(path), clock)
+
+
+@pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
+async def test_spend_since_then_is_unknown_on_a_server(database: str, path: Path, clock: SteppedClock) -> None:
+    place = storage.of(path, ServerAddress(database, engines.schema(path)))
+    await spent(place, clock)
+    offline.mark_restored(place, SystemClock().now())
+    await assert_marked(place, clock)
+
+
+async def test_nothing_is_marked_while_a_daemon_runs(path: Path, clock: SteppedClock) -> None:
+    await spent(storage.of(path), clock)
+    ledger = await Ledger.open(path, clock=clock)
+    with pytest.raises(LedgerError) as refused:
+        offline.mark_restored(storage.of(path), SystemClock().now())
+    assert refused.value.code is Code.LOCKED
+    assert not ledger.was_lost
     await ledger.close()

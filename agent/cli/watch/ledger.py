@@ -1,4 +1,4 @@
-"""`gpubid ledger`: events, prices, backup, restore, verify, move, unbind. All but restore, move and unbind read."""
+"""`gpubid ledger`: events, prices, export, backup and verify read; restore, mark-restored, move and unbind write."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -33,7 +33,7 @@ Since = Annotated[
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
 _OWN_TOOLS = "is backed up and restored by its own tools, for example pg_dump --schema and pg_restore"
-_AFTER_RESTORE = 'before a daemon starts on a restored one, run the statements under "Restore it" of the handbook'
+_AFTER_RESTORE = "before a daemon starts on a restored one, give `gpubid ledger mark-restored`"
 
 app = typer.Typer(no_args_is_help=True, help="Read, export, back up and verify the ledger.")
 app.command()(export.export)
@@ -246,6 +246,32 @@ def _say_holds(restored: "Restored") -> None:
         session.warn(f"{other} since the backup are lost: kill, pause, drain, lock and done")
         session.warn("give them again before the daemon starts; `gpubid kill` ends every lease and rents nothing")
         session.warn("a slot that was done since the backup is rented again, unless you give `gpubid done NAME/SLOT`")
+
+
+@app.command("mark-restored")
+def mark_restored(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
+    """Record, while no daemon runs, that another tool took the ledger back in time, as from a dump or a snapshot."""
+    from agent.clock import SystemClock
+    from agent.ledger import offline
+    from agent.ledger.ledger_errors import LedgerError
+    from agent.systemd import CredentialError
+
+    settings, _ = session.read(config)
+    if ledger_access.is_missing(settings):
+        exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: nothing is marked"])
+    ledger_access.must_own(settings)
+    try:
+        place = ledger_access.place_of(settings)
+        offline.mark_restored(place, SystemClock().now())
+    except LedgerError as error:
+        exits.refused(error)
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    session.say(f"{place.shown} is marked as restored: what was spent and what ran since then is unknown")
+    session.say(
+        "the next start pays a market only once it has read its bill of this month; what is missing is counted from it"
+    )
+    session.say("orders since then are lost: give kill, pause, drain, lock and done again before the daemon starts")
 
 
 @app.command()

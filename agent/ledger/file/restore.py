@@ -13,10 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.ledger import single_facts
 from agent.ledger.file import backup, connection, ledger_lock, migrate, replaced_holds, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
-from agent.ledger.single_facts import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
-from agent.ledger.tables.spend_rows import MONTH_SEED
 
 _SIBLINGS = ("", "-wal", "-shm")
 
@@ -107,15 +106,11 @@ def _fleet_of(source: Path) -> str:
 
 def _mark(path: Path, at: dt.datetime) -> None:
     """Record in the ledger that spend and runs since the backup are unknown."""
-    first = at.astimezone(dt.UTC).date().replace(day=1).isoformat()
     try:
         with closing(connection.connect(path, "rw")) as raw:
             raw.execute("BEGIN IMMEDIATE")
-            for mark in (WAS_LOST, LOST_RUNS):
-                raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (mark,))
-            raw.execute("DELETE FROM meta WHERE key LIKE ?", (COUNTED_AGAIN + "%",))
-            # This is counted again with the rest of the bill.
-            raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
+            for statement, values in single_facts.marks_of_loss(at):
+                raw.execute(statement, values)
             raw.execute("COMMIT")
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
