@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.domain.market.instance import InstanceState
+from agent.markets import market_errors
 from agent.markets.dstack.endings import Endings
 from agent.simulator.dstack.cloud_clients import CloudClients
 from tests.markets.bench_dstack import OF_PROJECT, ServerBench, dstack_bench
@@ -93,3 +94,13 @@ async def test_a_question_that_is_not_answered_delays_no_release() -> None:
         assert bench.world.runs[run_id].status == "terminating"
         assert not silence.is_set()
         silence.set()
+
+
+async def test_a_reader_of_a_public_project_who_is_no_member_is_shown_no_empty_listing() -> None:
+    """The project's answer has every reader then, and lists of runs have nothing for this one: no kill is done."""
+    async with dstack_bench() as bench:
+        await bench.rent(await bench.offer())
+        await bench.simulated.weather("revoked_key", route="POST /api/project/main/runs/get_plan")
+        await bench.simulated.weather("empty_list", route="POST /api/runs/list")
+        with pytest.raises(market_errors.Unauthorized):
+            await bench.market.instances()

@@ -12,8 +12,10 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import MaxPrice
 from agent.markets import market_errors, tolerant_rows
+from agent.markets.dstack import market as dstack
 from agent.markets.dstack import names, rows, search, states
 from agent.markets.dstack.endings import Endings
+from agent.simulator.vast.http import call_gate
 from tests.markets.bench_dstack import ServerBench, dstack_bench
 
 NAME = "g0123456789ab-0-0123456789abcdef"
@@ -247,6 +249,20 @@ async def test_an_unknown_project_names_the_key_to_set() -> None:
         bench.market._client._project = "other"  # type: ignore[attr-defined]
         with pytest.raises(market_errors.Unavailable, match=r"\[markets.dstack\] project"):
             await bench.market.instances()
+
+
+async def test_a_project_in_another_case_is_refused_and_shows_no_empty_listing() -> None:
+    """The real server takes a path's project in any case, and lists nothing of one that it has in another case."""
+    async with dstack_bench() as bench:
+        assert isinstance(bench, ServerBench)
+        await bench.rent(await bench.offer())
+        url, terrain = bench.simulated.simulator.url("dstack"), dstack.Terrain(project="Main")
+        market = dstack.connect(url, lambda: call_gate.DEFAULT_KEY, bench.clock, lambda: 0.5, terrain=terrain)
+        assert list(rows.runs(await market._client.runs({}))) == []
+        for asked in (market.instances, market.account, market.backends):
+            with pytest.raises(market_errors.Unavailable, match="is called main, not Main"):
+                await asked()
+        await market.close()
 
 
 async def test_offers_of_one_question_are_asked_for_once_a_minute() -> None:

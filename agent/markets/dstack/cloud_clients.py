@@ -72,6 +72,9 @@ class CloudClients:
         asked_at, why = self._clock.monotonic(), ""
         try:
             has_rows = bool(rows.plan(await self._client.plan(orders.of_cloud(cloud), 1)).offers)
+        except market_errors.Unauthorized:
+            # The project's own answer may have any reader, if it is public. Lists of runs have none for such a reader.
+            raise
         except market_errors.MarketError as error:
             has_rows, why = False, str(error)
         if has_rows:

@@ -50,6 +50,7 @@ NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 ENDING = "dstack ends run {name}; it bills until its cloud has taken the machine back."
 UNPROVEN_DELETION = "run {name} was deleted at dstack, and its machine is not proven gone."
 UNKNOWN_RUN = "dstack knows no run {id}, and its machine is not proven gone."
+OTHER_NAME = "dstack's project is called {told}, not {ours}: write its name in that case as [markets.dstack] project."
 NOWHERE = orders.Bounds()
 """No cloud: nothing is offered."""
 
@@ -171,7 +172,7 @@ class DstackMarket:
     async def account(self) -> Account:
         """Return the project. The clouds are paid in arrears, so there is no credit."""
         reply = await self._client.project()
-        return Account(text.clean(rows.project(reply.body).project_id, 64), None, hints.market_time(reply))
+        return Account(text.clean(self._ours(reply).project_id, 64), None, hints.market_time(reply))
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
         """Return nothing: each cloud sends its bill to its customer, and the server has no bill."""
@@ -215,7 +216,7 @@ class DstackMarket:
 
     async def backends(self) -> Sequence[str]:
         """Return the clouds whose keys the server has. Raises: as `account`."""
-        project = rows.project((await self._client.project()).body)
+        project = self._ours(await self._client.project())
         found = sorted(text.clean(backend.name, 32) for backend in project.backends or ())
         self._missing_clouds = fleets.why_no_cloud(self._terrain.bounds.backends, found)
         return found
@@ -232,6 +233,19 @@ class DstackMarket:
         """Close connections."""
         await self._clients.close()
         await self._client.close()
+
+    def _ours(self, reply: transport.Reply) -> rows.Project:
+        """Return the project of an answer.
+
+        Raises:
+            Unavailable: it has another name. The server takes a path's project in any case, and answers a question for
+                all runs of a project that it has only in another case with none: also those that bill would be gone.
+        """
+        project = rows.project(reply.body)
+        if project.project_name not in {None, self._terrain.project}:
+            told = text.clean(project.project_name or "", 64)
+            raise market_errors.Unavailable(OTHER_NAME.format(told=told, ours=self._terrain.project))
+        return project
 
     async def _cloud_clients(self) -> Mapping[str, float]:
         """Return the clouds of which the server has a client, each with the monotonic second of the proof."""

@@ -193,6 +193,7 @@ class Project(msgspec.Struct):
     """The project, with its clouds."""
 
     project_id: str
+    project_name: str | None = None
     backends: list[Backend] | None = None
 
 

@@ -122,10 +122,8 @@ def list_runs(surface: Surface, call: Call) -> Reply:
         *("project_name", "repo_id", "username", "only_active", "include_jobs", "job_submissions_limit"),
         *("prev_submitted_at", "prev_run_id", "limit", "ascending"),
     )
-    if (name := body.get("project_name")) not in {None, surface.world.project}:
-        if name == EMPTY:
-            return calls.ok([])
-        raise Refused(400, "Project not found", _UNKNOWN)
+    if body.get("project_name") not in {None, surface.world.project}:
+        return calls.ok([])
     most = min(int(body.get("limit") or _MOST_RUNS), _MOST_RUNS)
     page = _page(surface.runs(call), body.get("prev_run_id"), most)
     return calls.ok([row for row in page if not surface.world.runs[row["id"]].is_unreadable])
@@ -255,7 +253,8 @@ def answer(surface: Surface, call: Call) -> Reply:
         raise Refused(404, "Not Found")
     if call.method != "POST":
         raise Refused(405, "Method Not Allowed")
-    if match is not None and match[2] != surface.world.project:
+    # As on the real server: a path's project has any case, the project of a list its own (`list_runs`).
+    if match is not None and match[2].casefold() != surface.world.project.casefold():
         if match[2] == EMPTY:
             return _of_empty(surface, match[3])
         raise Refused(404, "Not found")
