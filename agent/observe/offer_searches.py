@@ -1,7 +1,8 @@
 """One market's searches for offers: for workloads with a choice to make, for the price history, and why nothing fits.
 
 Invariants:
-1. A search that the market would not take yet is left to a later cycle, so that no search delays listings and endings.
+1. A search that the market would not take yet is left to a later cycle, and so are those that come after
+   `MOST_SECONDS` of answers: no search delays listings and endings for long.
 2. All questions for one workload are asked in one cycle: a half of the answers would hide the cheaper offers.
 3. Of the searches that are due, those with a deadline near go first, and then the one whose last is longest ago.
 4. While a market has told us to wait, no search is sent and none is counted: the first cycle after that sends it.
@@ -25,6 +26,8 @@ log = structlog.get_logger("gpubid.poller")
 
 OFFERS_KEPT = timedelta(minutes=2)
 """Offers go stale in seconds; older ones are not used."""
+MOST_SECONDS = 20.0
+"""After so long no further search begins in a cycle. The one that is under way ends by its own deadline."""
 SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
 SURVEY_OF_DEAR_EVERY = 900.0
@@ -53,6 +56,7 @@ class OfferSearches:
         self._kept: dict[str, Offer] = {}
         self._wide = WideSample(market, clock, self._may_ask)
         self._closed_until: datetime | None = None
+        self._began = clock.monotonic()
 
     @property
     def offers(self) -> tuple[Offer, ...]:
@@ -66,7 +70,7 @@ class OfferSearches:
 
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str]) -> None:
         """Search for each need whose turn it is, then for workloads of which no price was seen for a while."""
-        self.delay = None
+        self.delay, self._began = None, self._clock.monotonic()
         fresh = await self._choices([need for need in needs if need.workload.may_use(self._market.name)])
         asked = {need.workload.name for need in needs}
         self._pace.keep(asked)
@@ -116,10 +120,14 @@ class OfferSearches:
         """Return whether the market takes so many questions now, and note the delay if it does not."""
         if self._is_closed():
             return False
-        delay = 0.0 if self.is_patient else self._market.search_delay(questions)
-        if delay > 0:
+        if self.is_patient:
+            return True
+        is_slow = self._clock.monotonic() - self._began >= MOST_SECONDS
+        delay = self._market.search_delay(questions)
+        if delay > 0 or is_slow:
             self.delay = delay if self.delay is None else min(self.delay, delay)
-        return delay <= 0
+            return False
+        return True
 
     async def _ask_all(self, questions: Iterable[port.OfferQuery], found: list[Offer]) -> bool:
         """Add the offers of the answers to `found`, and return whether every question was answered."""
