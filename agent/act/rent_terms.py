@@ -10,7 +10,7 @@ from agent.buckets import bucket_client
 from agent.decide.moves import checkpointing
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Rent
-from agent.domain.work.ready_sign import ReadySign
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 
@@ -60,8 +60,14 @@ def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaun
         login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
         template=work.template,
         network_volume=work.requirements.network_volume,
-        page=(work.ready.port, work.ready.path) if work.ready.sign is ReadySign.HTTP else None,
+        page=_page(work.ready),
     )
+
+
+def _page(ready: Readiness) -> port.Page | None:
+    if ready.sign is not ReadySign.HTTP:
+        return None
+    return port.Page(ready.port, ready.path, ready.live.within, ready.live.every)
 
 
 def _guarded(

@@ -10,7 +10,7 @@ Invariants every adapter keeps:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
@@ -66,6 +66,18 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a service, and how it is requested."""
+
+    port: int
+    path: str
+    within: timedelta = timedelta(seconds=5)
+    """The most time for an answer."""
+    every: timedelta = timedelta()
+    """The time between two requests of a service that was ready; zero: as the market likes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """The terms of a rent."""
 
@@ -90,8 +102,8 @@ class Terms:
     """The id of the market's template for a container; empty: none."""
     network_volume: str = ""
     """The id of the account's network volume to mount; empty: none."""
-    page: tuple[int, str] | None = None
-    """The port and the path of a page that shows whether the service is ready, for a market that requests pages."""
+    page: Page | None = None
+    """The page that shows whether the service is ready, for a market that requests pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,10 @@ class Prober:
     def _is_live_due(self, target: Target) -> bool:
         """Return whether a service is asked now: at each look until it is ready, then at the workload's own pace."""
         last = self._live_read.get(target.instance_id)
-        every = target.ready.live.every.total_seconds() if target.is_live else 0.0
+        live = target.ready.live
+        # What a market saw stays its word until its own next request is answered: no failure may count twice.
+        pace = live.every if target.page_answers is None else live.every + live.within
+        every = pace.total_seconds() if target.is_live else 0.0
         return last is None or self._clock.monotonic() - last >= every
 
     def _collect(self) -> None:

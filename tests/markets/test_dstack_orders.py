@@ -1,6 +1,7 @@
 """Orders at dstack: pinned to type, place, fleet and price, and refused before they leave if they cannot be meant."""
 
 import dataclasses
+import datetime as dt
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ from agent.domain.work.workload import Runtype
 from agent.markets import market_errors
 from agent.markets.dstack import names, orders
 from agent.markets.dstack.vendor_record import DstackOptions, findings
-from agent.markets.port import Login, Terms
+from agent.markets.port import Login, Page, Terms
 from agent.simulator.dstack import interpolation
 from agent.simulator.dstack import world as server
 from agent.simulator.dstack.model import Refused, Run
@@ -81,7 +82,7 @@ async def test_a_spot_machine_is_rented_lost_and_told_as_that() -> None:
 
 
 def test_a_page_that_tells_readiness_makes_a_service_that_the_server_probes() -> None:
-    told = ordered(page=(8000, "/health"), ports=(8000,))["configuration"]
+    told = ordered(page=Page(8000, "/health"), ports=(8000,))["configuration"]
     assert (told["type"], told["port"], told["gateway"]) == ("service", 8000, False)
     assert [(probe["type"], probe["url"]) for probe in told["probes"]] == [("http", "/health")]
     assert "ports" not in told
@@ -89,9 +90,21 @@ def test_a_page_that_tells_readiness_makes_a_service_that_the_server_probes() ->
     assert (plain["type"], plain["ports"]) == ("task", [])
 
 
+@pytest.mark.parametrize(
+    ("every", "within", "asked"),
+    [(0.0, 5.0, (15, 5)), (30.0, 20.0, (15, 20)), (10.0, 0.5, (10, 1)), (0.2, 1.2, (1, 2))],
+)
+def test_the_server_probes_at_the_pace_and_with_the_patience_of_the_workload(
+    every: float, within: float, asked: tuple[int, int]
+) -> None:
+    page = Page(8000, "/health", dt.timedelta(seconds=within), dt.timedelta(seconds=every))
+    (probe,) = ordered(page=page)["configuration"]["probes"]
+    assert (probe["interval"], probe["timeout"]) == asked
+
+
 async def test_the_servers_own_probe_is_what_is_known_of_a_page() -> None:
     async with dstack_bench() as bench:
-        asked = terms(page=(8000, "/health"), environment=(("SIM_READY_AFTER", "60"), ("SIM_SILENT_AFTER", "300")))
+        asked = terms(page=Page(8000, "/health"), environment=(("SIM_READY_AFTER", "60"), ("SIM_SILENT_AFTER", "300")))
         run_id = await bench.market.rent(await bench.offer(), asked, LABEL)
         running = await bench.running(run_id)
         assert running.page_answers is False

@@ -357,6 +357,31 @@ async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_tha
         assert len(billing(world)) == 1
 
 
+async def test_one_missed_probe_of_the_server_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its word stands until its next probe: two looks meanwhile were two failures, and the machine was let go."""
+    live = Liveness(timedelta(seconds=10), timedelta(seconds=20), failures=2)
+    ready = Readiness(ReadySign.HTTP, port=8000, path="/health", live=live)
+    service: dict[str, Any] = {"kind": WorkloadKind.SERVICE, "ports": (8000,), "ready": ready, "slots": 2}
+    missed: dict[str, tuple[float, float]] = {}
+    probed = Run.success_streak
+
+    def streak(run: Run, now: float, every: float) -> int:
+        began, ended = missed.get(run.uuid, (0.0, 0.0))
+        return 0 if began <= now < ended else probed(run, now, every)
+
+    monkeypatch.setattr(Run, "success_streak", streak)
+    async with running(tmp_path, poll=timedelta(seconds=5), **service) as world:
+        await world.until(lambda: sum(lease.ready_since is not None for lease in world.running()) == 2, minutes=60)
+        await world.cycle(minutes=5)
+        one, other = billing(world)
+        (probe,) = one.configuration["probes"]
+        began = world.clock.time() + 1.0
+        missed[one.uuid] = began, began + probe["interval"] + probe["timeout"]
+        await world.cycle(minutes=10)
+        assert {run.uuid for run in billing(world)} == {one.uuid, other.uuid}
+        assert await world.events("lease.unhealthy") == []
+
+
 async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "kind": WorkloadKind.SERVICE,

@@ -1,6 +1,7 @@
 """Searches that take long delay neither listings nor endings for long: what is left of them waits for a later cycle."""
 
 from pathlib import Path
+from typing import Any
 
 from agent.domain import money
 from agent.domain.work.order import Order
@@ -16,7 +17,7 @@ WAITING = 7
 
 async def test_plans_that_take_long_leave_time_to_watch_an_end(tmp_path: Path) -> None:
     """An end that no look shows for two minutes is believed only on a person's word."""
-    plain = {"strategy": "ondemand", "requirements": WANTS, "markets": ("dstack",)}
+    plain: dict[str, Any] = {"strategy": "ondemand", "requirements": WANTS, "markets": ("dstack",)}
     train = builders.workload(max_price=money.per_hour(3), **plain)
     # Nothing is as cheap, and each has a question of its own.
     dear = [
@@ -28,7 +29,9 @@ async def test_plans_that_take_long_leave_time_to_watch_an_end(tmp_path: Path) -
         await world.cycle(minutes=60)
         route = "POST /api/project/main/runs/get_plan"
         fault = {"fault": "slow", "market": "dstack", "route": route, "delay": PLAN_SECONDS}
-        world.simulator.sides["dstack"].weather.add(faults.parse(fault))
+        weather = world.simulator.sides["dstack"].weather
+        assert weather is not None
+        weather.add(faults.parse(fault))
         await world.cycle(minutes=10)
         await world.app.say(Order("pause", "train"), "a person")
         began, longest = world.clock.monotonic(), 0.0

@@ -26,8 +26,8 @@ from agent.markets.port import Terms
 USER = "root"
 _STAYS = "sleep infinity"
 SERVICE = "service"
-PROBE_SECONDS, ANSWER_SECONDS = 15, 5
-"""Seconds between two probes by the server, and for the answer to a probe; the server accepts 1 s and more."""
+PROBE_SECONDS = 15
+"""The most seconds between two probes by the server. It accepts 1 s and more, for the time of an answer too."""
 
 
 class Bounds(NamedTuple):
@@ -109,9 +109,11 @@ def _kind(terms: Terms) -> dict[str, Any]:
     """Return the type of a run: a service where the server is to ask a page of it, without a gateway of its own."""
     if terms.page is None:
         return {"type": "task", "ports": list(terms.ports)}
-    port, path = terms.page
-    probe = {"type": "http", "url": path, "interval": PROBE_SECONDS, "timeout": ANSWER_SECONDS, "ready_after": 1}
-    return {"type": SERVICE, "port": port, "gateway": False, "probes": [probe]}
+    page = terms.page
+    every, within = (max(1, math.ceil(span.total_seconds())) for span in (page.every, page.within))
+    interval = min(every, PROBE_SECONDS) if page.every else PROBE_SECONDS
+    probe = {"type": "http", "url": page.path, "interval": interval, "timeout": within, "ready_after": 1}
+    return {"type": SERVICE, "port": page.port, "gateway": False, "probes": [probe]}
 
 
 def commands(terms: Terms) -> list[str]:

@@ -21,7 +21,7 @@ from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
 from agent.markets.dstack import fleets, market, names, orders
 from agent.markets.http_exchange import HttpExchange, Reply, Request
-from agent.markets.port import Terms
+from agent.markets.port import Page, Terms
 from agent.simulator.dstack import interpolation
 from tests.markets.bench import DISK_GB
 from tests.markets.bench_dstack import dstack_bench
@@ -241,7 +241,7 @@ async def test_a_server_that_is_away_for_an_hour_shows_the_same_runs_afterwards(
 async def test_a_service_that_the_server_probes_is_taken_without_a_gateway(
     server: Server, ours: market.DstackMarket
 ) -> None:
-    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=(8000, "/health")), LABEL.format(6))
+    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=Page(8000, "/health")), LABEL.format(6))
     assert (await ours.instance(run_id)).page_answers is None, "it has no machine"
     status, told = server.post("/api/project/main/runs/get", {"id": run_id})
     assert (status, told["run_spec"]["configuration"]["type"]) == (200, "service")
@@ -253,7 +253,7 @@ async def test_a_service_that_the_server_probes_is_taken_without_a_gateway(
 
 
 async def test_a_service_that_is_stopped_before_it_has_a_machine_is_over_and_deleted(ours: market.DstackMarket) -> None:
-    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=(8000, "/health")), LABEL.format(8))
+    run_id = await ours.rent(OFFERED, dataclasses.replace(ORDER, page=Page(8000, "/health")), LABEL.format(8))
     with pytest.raises(market_errors.Ambiguous, match="bills until"):
         await ours.release(run_id)
     over = await until(ours, run_id, InstanceState.FAILED)
@@ -320,7 +320,7 @@ async def test_our_simulated_server_answers_as_the_real_ones_document_says(serve
 
         side.answer = held
         offer = await bench.offer()
-        probed = dataclasses.replace(ORDER, page=(8000, "/health"), disk_gb=DISK_GB)
+        probed = dataclasses.replace(ORDER, page=Page(8000, "/health"), disk_gb=DISK_GB)
         await bench.running(await bench.market.rent(offer, probed, LABEL.format(7)))
         run_id = await bench.rent(offer)
         await bench.running(run_id)
