@@ -14,6 +14,7 @@ from agent.domain.market import gpu
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.hold import Word
 from agent.domain.record.lease import Bills
+from agent.domain.record.tally import Counted
 from agent.domain.work.order import Order
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.workload import Fallback, Requirements, WorkloadKind
@@ -294,8 +295,11 @@ async def test_a_machine_of_an_earlier_run_is_refused_and_ends(tmp_path: Path) -
         await world.until(lambda: len(server(world).runs) >= 2, minutes=5)
         server(world).idle_seconds = 0.0
         await world.until(lambda: len(server(world).machines) >= 2, minutes=300)
-        (refused,) = await world.events("lease.mismatched")
+        (refused,) = await world.events("lease.start_lost")
         assert "used-before" in refused.reason
+        assert await world.events("lease.mismatched", "lease.failed", "protection.tripped", "alert.not_as_rented") == []
+        known = world.app.ledger.recollection(world.clock.now())
+        assert [each for each in known.tallies if each.counted is Counted.FAILED_START] == []
         await world.until(lambda: len(world.running()) == 1, minutes=180)
         await world.cycle(minutes=30)
         assert [lease.instance_id for lease in world.leases()] == [run.uuid for run in billing(world)]

@@ -22,6 +22,8 @@ from agent.domain.work.workload import Workload
 
 PREFIX = "mismatch: "
 """The first word of the end reason of a lease that differs from its order."""
+REUSED = "used_before"
+"""The first word of that of a lease whose market gave it a machine that it had not let go yet."""
 REFUSED_AND_DONE = f"{PREFIX}the market refused the order and carried it out"
 _STARTED = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
 """The states of an instance that the leftover of a refused order never has: it is stopped."""
@@ -83,6 +85,16 @@ def difference(asked: Asked, row: Instance) -> str:
     if asked.network_volume and row.network_volume not in {None, asked.network_volume}:
         return f"it mounts network volume {row.network_volume or 'none'} instead of {asked.network_volume}"
     return ""
+
+
+def verdict(row: Instance, differs: str) -> tuple[EventKind, str]:
+    """Return the event and the end reason of a lease whose instance differs from its order.
+
+    A machine of an earlier instance is no fault of the market, which says so: the next one is new.
+    """
+    if host.is_used_before(row.host_id):
+        return EventKind.LEASE_START_LOST, f"{REUSED}: {differs}"
+    return EventKind.LEASE_MISMATCHED, PREFIX + differs
 
 
 def refused_and_done(lease: Lease, row: Instance, fact: LeaseChanged | None) -> LeaseChanged | None:

@@ -22,6 +22,8 @@ HALF_LIFE = timedelta(days=10)
 
 
 POOL = "pool/"
+USED_BEFORE = f"{POOL}used-before/"
+"""The first words of the id of a machine that was there for an earlier instance, before its market let it go."""
 
 
 class HostKey(NamedTuple):
@@ -74,6 +76,11 @@ def is_pool(host_id: str) -> bool:
 def is_pool_of(host_id: str, name: str) -> bool:
     """Return whether an id names a pool whose first part is `name`, such as that of a cloud."""
     return host_id.startswith(f"{POOL}{name}/")
+
+
+def is_used_before(host_id: str) -> bool:
+    """Return whether an id names a machine that was there for an earlier instance."""
+    return host_id.startswith(USED_BEFORE)
 
 
 def first_part(host_id: str) -> str:

@@ -158,7 +158,7 @@ def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:
     for machine in machines:
         created = tolerant_rows.moment(machine.created)
         if submitted is not None and created is not None and created < submitted:
-            return f"{host.POOL}used-before/{text.clean(machine.name, 64)}"
+            return f"{host.USED_BEFORE}{text.clean(machine.name, 64)}"
     return ""
 
 
