@@ -33,7 +33,7 @@ HOST_LOST = timedelta(hours=1)
 POOL_LOST = timedelta(minutes=10)
 """After a host of a pool did so: the pool has others. Assumed, so that a loss of the whole pool is not bought again."""
 MACHINE_IDLE = timedelta(seconds=30)
-"""After a pool gave a machine that it was about to let go. dstack does so within seconds (0.22.5)."""
+"""After a pool gave a machine that it was about to let go, which takes it seconds."""
 POOL_MISMATCHED = timedelta(minutes=30)
 """After a rent from a pool that was not as ordered: the pool has other hosts, and its market gets a cooldown too."""
 RAN_COUNTS = timedelta(days=1)
