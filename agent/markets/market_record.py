@@ -263,6 +263,8 @@ class MarketRecord:
     """The key that it gives an instance, if any: the dead man's switch of a guard stops the instance with it."""
     keys_at_start: str = "given to the container at its start"
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
+    shell_by: str = ""
+    """How to open a shell where its instances have no address for ssh, with `{rent}` for the id of the lease's rent."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model
     """Returns our name of a GPU model from the vendor's name, for comparing a rehearsal with a recording."""
     saved_searches: SavedSearches | None = None

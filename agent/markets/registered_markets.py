@@ -50,6 +50,11 @@ def keeps_logs(name: str) -> bool:
     return name not in names() or record(name).keeps_logs
 
 
+def shell_by(name: str) -> str:
+    """Return how to open a shell at a market that gives no address, or an empty text."""
+    return record(name).shell_by if name in names() else ""
+
+
 @cache
 def record(name: str) -> MarketRecord:
     """Return the record of an installed market.

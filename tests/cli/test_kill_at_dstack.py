@@ -72,6 +72,10 @@ async def test_a_kill_of_a_project_that_nobody_names_is_refused(tmp_path: Path, 
 
 async def test_the_project_may_be_named_on_the_command_line(tmp_path: Path, left: Server) -> None:
     (tmp_path / "agent.toml").write_text(BROKEN)
+    other = await kill(tmp_path, left, "--set", "project=Prod")
+    assert other.code == 1, other
+    assert "dstack's project is called prod, not Prod" in other.out + other.err
+    assert "aborted_by_user" not in str(await left.truth())
     ran = await kill(tmp_path, left, "--set", "project=prod")
     assert ran.code == 1, ran
     assert "release unfinished" in ran.out

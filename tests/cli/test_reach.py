@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.clock import SystemClock
 from agent.decide.reconcile.probes import probing
+from agent.ledger.store import Ledger
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from agent.web.reading import container_logs, lease_address
 from tests.support import builders, launch, programs
+from tests.support.configs import GOOD
 from tests.support.programs import gpubid, until
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
@@ -118,3 +121,15 @@ def test_a_name_means_the_lease_that_runs() -> None:
     assert container_logs.lease_of("train", [old, new]) is new
     assert container_logs.lease_of("vast-1", [old, new]) is old
     assert container_logs.lease_of("train/7", [old, new]) is None
+
+
+async def test_a_market_without_addresses_is_told_with_its_own_way_to_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(GOOD + "[ledger]\npath = 'ledger.sqlite'\n")
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SystemClock())
+    async with ledger.transaction() as tx:
+        tx.open_lease(builders.lease(market="dstack", intent_id="0123456789abcdef"))
+    await ledger.close()
+    said = await gpubid(tmp_path, "ssh", "train/0", "--print")
+    assert said.code == 1, said
+    assert "dstack gives train/0 no address" in said.err
+    assert "ends with -0123456789abcdef; `dstack attach RUN`" in " ".join(said.err.split())

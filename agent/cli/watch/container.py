@@ -34,6 +34,7 @@ def ssh(
 ) -> None:
     """Log in to a slot's container with ssh."""
     from agent.cli.watch import fleet
+    from agent.markets import registered_markets
 
     shown = fleet.shown(config)
     rows = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
@@ -44,6 +45,9 @@ def ssh(
     line = row.get("ssh")
     if not line:
         state = rows[-1]["state"]
+        if shell_by := registered_markets.shell_by(row["market"]):
+            said = shell_by.format(rent=row.get("rent") or "...")
+            exits.stop(exits.FAILED, [f"{row['market']} gives {plain(slot)} no address: {said}"])
         exits.stop(exits.FAILED, [f"the address of {plain(slot)} is not known yet: it is {state}; try again later"])
     words = [*line.split(), *(command or [])]
     if is_printed:

@@ -151,5 +151,6 @@ RECORD = MarketRecord(
     opens_ports=False,
     asks_pages=True,
     own_cards=frozenset({"A100", "H100", "RTX PRO 6000"}),
+    shell_by="`dstack ps` shows its run, whose name ends with -{rent}; `dstack attach RUN` opens its shell",
     keys_at_start="given to the run as the key that `dstack attach` uses (the first one alone)",
 )

@@ -147,6 +147,7 @@ def lease(lease: Lease) -> dict[str, Any]:
         "is_held": lease.is_held,
         "market": lease.market,
         "instance": lease.instance_id,
+        "rent": lease.label_id or None,
         "host": lease.host_id,
         "owner": lease.owner_id,
         "gpu": lease.gpu,
