@@ -31,7 +31,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def offers(*found: dict[str, Any], asked_gb: float = 40.0) -> list[Any]:
     read = [tolerant_rows.row(one, rows.Offer, "The plan") for one in found]
-    return search.offers(read, frozenset({"aws"}), SEEN_AT, asked_gb, {"aws": 90_000})
+    return search.offers(read, frozenset({"aws", "lambda"}), SEEN_AT, asked_gb, {"aws": 90_000})
 
 
 @pytest.mark.parametrize(("told", "read"), [(40.0, 40.0), (None, 0.0), (-40.0, None), (1e300, None)])
@@ -51,7 +51,7 @@ def test_a_run_that_is_called_over_while_its_job_goes_on_is_no_end(status: str, 
 def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
     (offer,) = offers(row())
     assert (offer.offer_id, offer.host_id) == ("aws/us-east-1/p4d", "pool/aws/us-east-1/p4d")
-    assert (offer.gpu, offer.gpus, offer.vram_mb, offer.disk_gb) == ("A100", 2, 81_920, 100.0)
+    assert (offer.gpu, offer.gpus, offer.vram_mb, offer.disk_gb) == ("A100", 2, 81_920, 8_000.0)
     assert (offer.ask, offer.floor, offer.keeps_disk) == (money.per_hour("3.44"), None, False)
     assert offer.dlperf == pytest.approx(2 * 76.4), "of the slower bus"
     assert names.pool(offer.host_id) == names.Pool("aws", "us-east-1", "p4d")
@@ -59,8 +59,15 @@ def test_an_offer_is_a_pool_with_its_price_and_without_a_bus() -> None:
 
 
 def test_a_disk_of_just_the_asked_size_may_be_larger_and_another_one_is_as_told() -> None:
-    (grows,), (stays,) = offers(row(), asked_gb=99.5), offers(row(), asked_gb=1.0)
+    here = {"backend": "lambda"}
+    (grows,), (stays,) = offers(row(**here), asked_gb=99.5), offers(row(**here), asked_gb=1.0)
     assert (grows.disk_gb, stays.disk_gb) == (8_000.0, 100.0)
+
+
+def test_a_cloud_that_makes_no_small_disk_is_not_said_to_have_no_larger_one() -> None:
+    """The hourly sample asks for 1 GB, and AWS tells 100."""
+    (grows,) = offers(row(), asked_gb=1.0)
+    assert grows.disk_gb == 8_000.0
 
 
 def test_no_machine_costs_more_than_its_order_allowed() -> None:

@@ -118,7 +118,7 @@ def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float, egress: int) -> 
         region=text.clean(where.region, 64),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        disk_gb=_disk_gb(row.instance.resources.disk, asked_gb),
+        disk_gb=_disk_gb(row.instance.resources.disk, max(asked_gb, figures.LEAST_DISK_GB.get(row.backend, 0))),
         ask=None if is_spot else listed,
         floor=listed if is_spot else None,
         storage_micros_per_gb_month=0,
@@ -136,6 +136,9 @@ def _offer(row: rows.Offer, seen_at: datetime, asked_gb: float, egress: int) -> 
 
 
 def _disk_gb(told: rows.Disk | None, asked_gb: float) -> float:
-    """Return the largest disk that a machine may have. A disk of exactly the asked size means that any size is made."""
+    """Return the largest disk that a machine may have. A disk of at most the asked size means that any size is made.
+
+    What is asked of a cloud is at least the smallest disk that it makes.
+    """
     size = max(0, told.size_mib) / figures.MB_PER_GB if told is not None else 0.0
     return figures.LARGEST_DISK_GB if 0 < size <= math.ceil(asked_gb) else size
