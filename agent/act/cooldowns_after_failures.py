@@ -31,6 +31,7 @@ KINDS = (
     EventKind.LEASE_MISMATCHED,
     EventKind.INTENT_REJECTED,
 )
+WITH_CODE = frozenset({EventKind.INTENT_REJECTED, EventKind.LEASE_MISMATCHED})
 RUNS = EventKind.LEASE_RUNNING
 """The event that ends a row of cooldowns of its market."""
 MOST_EVENTS = 2000
@@ -134,6 +135,6 @@ def _incident(event: Event, lease: Lease | None) -> protections.Incident:
         host_id=event.host_id,
         owner_id=lease.owner_id if lease else "",
         cause=event.cause,
-        # The journal writes the code of a refusal before its sentence.
-        code=event.reason.partition(":")[0] if event.kind == EventKind.INTENT_REJECTED else "",
+        # The code of a refusal, and of a difference from the order, comes before its sentence.
+        code=event.reason.partition(":")[0] if event.kind in WITH_CODE else "",
     )

@@ -75,7 +75,7 @@ def _failure_code(lease: Lease) -> str:
     codes = (
         workload_end.IMAGE_REFUSED,
         workload_end.NO_CAPACITY,
-        readback.REUSED,
+        cooldowns.USED_BEFORE,
         readiness.NOT_READY,
         guard_refusal.GUARD_REFUSED,
         liveness.UNHEALTHY_HOST,

@@ -13,7 +13,6 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.lease import Bills
-from agent.domain.record.tally import Counted
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Fallback, Requirements, WorkloadKind
 from agent.markets.dstack.vendor_record import DstackOptions
@@ -268,27 +267,6 @@ async def test_what_is_released_before_it_was_seen_whole_counts_while_its_machin
         await world.cycle(minutes=10)
         assert [lease.bills for lease in world.leases()] == [Bills.GPU_AND_DISK]
         assert await world.spend() == pytest.approx(server(world).charged_total(), abs=0.02)
-
-
-async def test_a_machine_of_an_earlier_run_is_refused_and_ends(tmp_path: Path) -> None:
-    async with running(tmp_path) as world:
-        order = {"type": "task", "fleets": ["gpubid"], "backends": ["cloudrift"], "instance_types": ["rtx4090-1x"]}
-        server(world).submit({"configuration": order}, "a-person")
-        world.clock.advance(600.0)
-        server(world).idle_seconds = 1800.0
-        server(world).stop("a-person")
-        await world.until(lambda: len(server(world).runs) >= 2, minutes=5)
-        server(world).idle_seconds = 0.0
-        await world.until(lambda: len(server(world).machines) >= 2, minutes=300)
-        (refused,) = await world.events("lease.start_lost")
-        assert "used-before" in refused.reason
-        assert await world.events("lease.mismatched", "lease.failed", "protection.tripped", "alert.not_as_rented") == []
-        known = world.app.ledger.recollection(world.clock.now())
-        assert [each for each in known.tallies if each.counted is Counted.FAILED_START] == []
-        await world.until(lambda: len(world.running()) == 1, minutes=180)
-        await world.cycle(minutes=30)
-        assert [lease.instance_id for lease in world.leases()] == [run.uuid for run in billing(world)]
-        assert len(billing(world)) == 1
 
 
 async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TypeGuard
 
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import readback, workload_end
+from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain import open_starts
@@ -40,10 +40,10 @@ GIVEN_UP = frozenset({liveness.UNHEALTHY, liveness.UNHEALTHY_HOST, stalls.STALLE
 """Codes of releases of work that was ready before, and then served or progressed no more."""
 _RESTS = {
     workload_end.NO_CAPACITY: (cooldowns.HOST_FULL, "it had no capacity"),
-    readback.REUSED: (cooldowns.MACHINE_IDLE, "its last machine was not gone yet"),
+    cooldowns.USED_BEFORE: (cooldowns.MACHINE_IDLE, "its last machine was not gone yet"),
     "moved": (cooldowns.HOST_LEFT, "we left it a moment ago"),
 }
-"""How long a host rests after releases of other codes, and why."""
+"""How long a host rests after a release of such a code, and why."""
 
 
 def after_rent(slot: Slot, now: datetime) -> Cooldown:
@@ -158,13 +158,13 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
         # A start that took too long is counted for the workload here. Other failed starts are counted when they are
         # seen.
         found.append(workload_end.failed_start(lease.slot.workload, lease.lease_id, now, code))
-    if (rest := _rest(lease, code)) is not None:
-        seconds, why = rest
-        found.append(cooldown.of_host(lease.host, now + seconds, why))
+    if (rest := _rest_after(lease, code)) is not None:
+        length, why = rest
+        found.append(cooldown.of_host(lease.host, now + length, why))
     return tuple(found)
 
 
-def _rest(lease: Lease, code: str) -> tuple[timedelta, str] | None:
+def _rest_after(lease: Lease, code: str) -> tuple[timedelta, str] | None:
     """Return how long the host of a released lease rests, and why; None: it does not."""
     if code in GIVEN_UP and lease.host.is_pool and lease.restarts == 0:
         # The next machine of a pool is another one, and this one was not restarted in place first.
@@ -172,8 +172,8 @@ def _rest(lease: Lease, code: str) -> tuple[timedelta, str] | None:
     if code in FAILED_STARTS:
         return cooldowns.START_FAILED, "a failed start"
     if code == "mismatch":
-        rest = cooldowns.POOL_MISMATCHED if lease.host.is_pool else cooldowns.START_FAILED
-        return rest, "a rent that was not as ordered"
+        length = cooldowns.POOL_MISMATCHED if lease.host.is_pool else cooldowns.START_FAILED
+        return length, "a rent that was not as ordered"
     if code in {GUARD_REFUSED, *GIVEN_UP}:
         return cooldowns.HOST_LEFT, "another host is tried"
     return _RESTS.get(code)

@@ -32,8 +32,10 @@ HOST_LOST = timedelta(hours=1)
 """After a host went offline or vanished."""
 POOL_LOST = timedelta(minutes=10)
 """After a host of a pool did so: the pool has others. Assumed, so that a loss of the whole pool is not bought again."""
+USED_BEFORE = "used_before"
+"""The first word of the end reason of a lease whose pool gave it a machine that it was about to let go."""
 MACHINE_IDLE = timedelta(seconds=30)
-"""After a pool gave a machine that it was about to let go, which takes it seconds."""
+"""The rest of the pool after such a lease: it needs seconds to let the machine go."""
 POOL_MISMATCHED = timedelta(minutes=30)
 """After a rent from a pool that was not as ordered: the pool has other hosts, and its market gets a cooldown too."""
 RAN_COUNTS = timedelta(days=1)

@@ -43,7 +43,7 @@ class Incident:
     cause: Cause | None = None
     """The cause of an interruption; None for trouble of another kind."""
     code: str = ""
-    """The code of a refusal."""
+    """The code of a refusal, or of a rent that was not as ordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,13 @@ def _refused(incident: Incident) -> str:
 
 
 def _mismatched(incident: Incident) -> str:
-    return incident.market if incident.kind == EventKind.LEASE_MISMATCHED else ""
+    is_one = incident.kind == EventKind.LEASE_MISMATCHED and incident.code != cooldowns.USED_BEFORE
+    return incident.market if is_one else ""
+
+
+def _used_before(incident: Incident) -> str:
+    is_one = incident.kind == EventKind.LEASE_MISMATCHED and incident.code == cooldowns.USED_BEFORE
+    return incident.market if is_one else ""
 
 
 def _of_owner(incident: Incident) -> str:
@@ -174,6 +180,17 @@ ALL = (
         "rents that were not as ordered",
         longest=timedelta(hours=1),
         one="rent that was not as ordered",
+    ),
+    # A market that lets machines go late gives one of them again now and then. One that gives no others costs a start
+    # each time.
+    Protection(
+        CooldownKind.MARKET,
+        _used_before,
+        timedelta(minutes=30),
+        2,
+        timedelta(minutes=10),
+        "rents of machines that were used before",
+        longest=timedelta(hours=1),
     ),
     # Hosts of one owner are in one room and become silent together.
     Protection(

@@ -22,6 +22,7 @@ from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseChanged,
 from agent.decide.reconcile import agreed_rate, ownership, readback, waiting_verdict
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market import host
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Evidence
 from agent.domain.market.label import Label
@@ -258,7 +259,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         slot=slot,
         tenure=row.tenure,
         state=LeaseState.STARTING,
-        host_id=row.host_id,
+        host_id=intent.host_id if intent and host.is_used_before(row.host_id) else row.host_id,
         owner_id=row.owner_id,
         offer_id=intent.offer_id if intent else "",
         gpu=row.gpu,
@@ -281,7 +282,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         runs=int(row.state is InstanceState.RUNNING),
         run_since=since if row.state is InstanceState.RUNNING else None,
         has_failed=is_sure,
-        end_reason=readback.PREFIX + differs if is_sure else "",
+        end_reason=readback.end_reason(row, differs) if is_sure else "",
     )
     lease = _under_limit(lease if past is None else _continued(lease, past), row)
     return _as_asked(lease, intent) if intent is not None and differs and not is_sure else _read_back(fleet, lease, row)

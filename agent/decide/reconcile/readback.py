@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import billing_turns, unread_rows
 from agent.domain import money
 from agent.domain.market import gpu_identity, host
@@ -22,8 +23,6 @@ from agent.domain.work.workload import Workload
 
 PREFIX = "mismatch: "
 """The first word of the end reason of a lease that differs from its order."""
-REUSED = "used_before"
-"""The first word of that of a lease whose market gave it a machine that it had not let go yet."""
 REFUSED_AND_DONE = f"{PREFIX}the market refused the order and carried it out"
 _STARTED = frozenset({InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING, InstanceState.EXITED})
 """The states of an instance that the leftover of a refused order never has: it is stopped."""
@@ -87,14 +86,9 @@ def difference(asked: Asked, row: Instance) -> str:
     return ""
 
 
-def verdict(row: Instance, differs: str) -> tuple[EventKind, str]:
-    """Return the event and the end reason of a lease whose instance differs from its order.
-
-    A machine of an earlier instance is no fault of the market, which says so: the next one is new.
-    """
-    if host.is_used_before(row.host_id):
-        return EventKind.LEASE_START_LOST, f"{REUSED}: {differs}"
-    return EventKind.LEASE_MISMATCHED, PREFIX + differs
+def end_reason(row: Instance, differs: str) -> str:
+    """Return the end reason of a lease whose instance differs from its order: also that its machine was used before."""
+    return f"{cooldowns.USED_BEFORE}: {differs}" if host.is_used_before(row.host_id) else PREFIX + differs
 
 
 def refused_and_done(lease: Lease, row: Instance, fact: LeaseChanged | None) -> LeaseChanged | None:

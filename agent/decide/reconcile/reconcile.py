@@ -310,8 +310,8 @@ def _mismatched(
     truly = msgspec.structs.replace(truly, bid_limit=lease.bid_limit if row.limit is None else row.limit)
     truly = msgspec.structs.replace(truly, agreed_rate=lease.agreed if is_absurd else row.gpu_rate)
     after, charges = row_metering.metered(fleet, view, truly, row, target, (lease.accrued_until, listed_at))
-    kind, why = readback.verdict(row, differs)
-    return LeaseChanged(lease, msgspec.structs.replace(after, has_failed=True, end_reason=why), kind, charges)
+    after = msgspec.structs.replace(after, has_failed=True, end_reason=readback.end_reason(row, differs))
+    return LeaseChanged(lease, after, EventKind.LEASE_MISMATCHED, charges)
 
 
 def _is_loss(lease: Lease, target: LeaseState) -> bool:

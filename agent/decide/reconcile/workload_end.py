@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import readback, waiting_verdict
+from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
 from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work
@@ -98,7 +98,7 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
         return
     if change.after.has_failed and not change.before.has_failed:
         lease, why = change.after, waiting_verdict.own_reason(change.after)
-        if why.startswith((NO_CAPACITY, readback.REUSED)):
+        if why.startswith((NO_CAPACITY, cooldowns.USED_BEFORE)):
             # It says nothing about the work: another pool is tried, or the same one later.
             return
         yield Marked(failed_start(work.name, lease.lease_id, fleet.now, why), work.name, None, None)

@@ -11,6 +11,7 @@ Invariants:
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from agent.domain import card_benchmarks
 from agent.domain.market import card_memory, gpu, host
@@ -152,12 +153,19 @@ def ordered(order: rows.Configuration) -> Pool | None:
     return pool_of(backend, region, kind, card, is_spot=order.spot_policy == _SPOT)
 
 
+CLOCKS_DIFFER = timedelta(seconds=30)
+"""No machine is made, serves a run and becomes idle within so short a time."""
+
+
 def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:
-    """Return the id of the machine if a run was placed on one that was there before it; else an empty text."""
+    """Return the id of the machine if a run was placed on one that was there before it; else an empty text.
+
+    Two processes of the server may have written both times, each by its own clock.
+    """
     submitted = tolerant_rows.moment(run.submitted_at)
     for machine in machines:
         created = tolerant_rows.moment(machine.created)
-        if submitted is not None and created is not None and created < submitted:
+        if submitted is not None and created is not None and submitted - created > CLOCKS_DIFFER:
             return f"{host.USED_BEFORE}{text.clean(machine.name, 64)}"
     return ""
 
