@@ -122,9 +122,7 @@ class Prober:
     def _is_live_due(self, target: Target) -> bool:
         """Return whether a service is asked now: at each look until it is ready, then at the workload's own pace."""
         last = self._live_read.get(target.instance_id)
-        live = target.ready.live
-        # What a market saw stays its word until its own next request is answered: no failure may count twice.
-        pace = live.every if target.page_answers is None else live.every + live.within
+        pace = max(target.ready.live.every, target.page_stands)
         every = pace.total_seconds() if target.is_live else 0.0
         return last is None or self._clock.monotonic() - last >= every
 
@@ -171,7 +169,7 @@ class Prober:
         seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
         progress = self._signs.of(target.instance_id, has_page=target.has_page) if target.is_watched else None
         was_asked = was_asked or (target.ready.sign is ReadySign.LOG and is_log_read)
-        return dataclasses.replace(seen, was_asked=was_asked, progress=progress)
+        return dataclasses.replace(seen, was_asked=was_asked, progress=progress, stands=target.page_stands)
 
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
         """Return whether a log was read and it, or the one before, says that no guard runs."""

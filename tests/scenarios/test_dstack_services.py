@@ -1,5 +1,6 @@
 """A service at dstack: its page is asked by the server, and what keeps ending is not rented without end."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
 from agent.simulator.dstack.model import Run
 from tests.scenarios.test_dstack import billing, running, server
+from tests.support.both import Both
+from tests.support.scene import strategies
 
 
 async def test_a_service_that_a_person_stops_on_the_server_moves_once_in_a_cool_off(tmp_path: Path) -> None:
@@ -46,7 +49,10 @@ async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_tha
         assert len(billing(world)) == 1
 
 
-async def test_one_missed_probe_of_the_server_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("meanwhile", ["", "restart", "reload"])
+async def test_one_missed_probe_of_the_server_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
     """Its word stands until its next probe: two looks meanwhile were two failures, and the machine was let go."""
     live = Liveness(timedelta(seconds=10), timedelta(seconds=20), failures=2)
     ready = Readiness(ReadySign.HTTP, port=8000, path="/health", live=live)
@@ -58,6 +64,9 @@ async def test_one_missed_probe_of_the_server_counts_once(tmp_path: Path, monkey
         began, ended = missed.get(run.uuid, (0.0, 0.0))
         return 0 if began <= now < ended else probed(run, now, every)
 
+    def failed(world: Both) -> bool:
+        return any(lease.failed_probes for lease in world.leases())
+
     monkeypatch.setattr(Run, "success_streak", streak)
     async with running(tmp_path, poll=timedelta(seconds=5), **service) as world:
         await world.until(lambda: sum(lease.ready_since is not None for lease in world.running()) == 2, minutes=60)
@@ -66,6 +75,13 @@ async def test_one_missed_probe_of_the_server_counts_once(tmp_path: Path, monkey
         (probe,) = one.configuration["probes"]
         began = world.clock.time() + 1.0
         missed[one.uuid] = began, began + probe["interval"] + probe["timeout"]
+        await world.until(lambda: failed(world), minutes=1)
+        if meanwhile == "restart":
+            await world.restart()
+        elif meanwhile == "reload":
+            faster = replace(ready, live=replace(live, every=timedelta(seconds=1), within=timedelta(seconds=1)))
+            works = tuple(replace(work, ready=faster) for work in world.config.workloads)
+            world.app.reload(replace(world.config, workloads=works), strategies())
         await world.cycle(minutes=10)
         assert {run.uuid for run in billing(world)} == {one.uuid, other.uuid}
         assert await world.events("lease.unhealthy") == []

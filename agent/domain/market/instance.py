@@ -1,6 +1,6 @@
 """An instance: the market's object behind a lease, as its listing shows it."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 import msgspec
@@ -118,6 +118,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its GPUs may be charged in a state that does not charge them."""
     page_answers: bool | None = None
     """Whether the page of its service answers its market; None if its market asks none."""
+    page_stands: timedelta = timedelta()
+    """How long its market says so until its next request of the page is answered."""
     unread: frozenset[str] = frozenset()
     """Fields that are missing or absurd in the answer; they are zero or empty here until the lease fills them."""
     limit: UsdPerHour | None = None

@@ -75,7 +75,8 @@ class Sighting:
     `failure` is the line of its log that reports a failure. `refusal` is why its guard could not start. `is_bare`: its
     log, read at `at`, says that the work runs without the guard, or said so before. `was_asked`: the sign of readiness
     could be looked for; else `is_ready` says nothing, as where its log could not be read. `progress`: what its signs of
-    progress showed, if they are read.
+    progress showed, if they are read. `stands`: how long a market that requests the page itself says the same, until
+    its next request is answered.
     """
 
     instance_id: str
@@ -89,6 +90,7 @@ class Sighting:
     is_bare: bool = False
     was_asked: bool = True
     progress: ProgressSeen | None = None
+    stands: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Runs and machines of the server as instances of a market."""
 
+from datetime import timedelta
+
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
@@ -47,8 +49,13 @@ def of_run(run: rows.Run, where: states.Standing, listed: listing.Listed) -> Ins
         is_called_over=where.is_unproven,
         may_bill_gpu=where.may_bill,
         page_answers=_page_answers(order, job),
+        page_stands=timedelta(seconds=min(order.probe_seconds, _MOST_PROBE_SECONDS)),
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
+
+
+_MOST_PROBE_SECONDS = 600
+"""The server takes no longer times: 300 s each."""
 
 
 def _page_answers(order: rows.Configuration, job: rows.Submission) -> bool | None:

@@ -136,6 +136,14 @@ class Configuration(msgspec.Struct):
     tags: dict[str, str] | None = None
     resources: Asked | None = None
     fleets: list[Any] | None = None
+    probes: list[Any] | None = None
+
+    @property
+    def probe_seconds(self) -> int:
+        """The most seconds from one answer of the page of a service to the next, by its order; 0 if it does not say."""
+        told = [each for each in self.probes or () if isinstance(each, dict)]
+        spans = [(each.get("interval"), each.get("timeout")) for each in told]
+        return max((one + other for one, other in spans if isinstance(one, int) and isinstance(other, int)), default=0)
 
     @property
     def fleet_names(self) -> frozenset[str]:

@@ -108,7 +108,11 @@ def unwatched(fleet: Fleet, lease: Lease) -> Lease:
 
 
 def _is_new(lease: Lease, sighting: Sighting) -> bool:
-    return sighting.at > max(at for at in (lease.run_since, lease.ready_since, lease.probe_failed_at) if at is not None)
+    """Return whether a sighting says something that is not counted yet. After a restart a market may say the same."""
+    failed_at = lease.probe_failed_at
+    if failed_at is not None and not sighting.is_ready and sighting.at - failed_at < sighting.stands:
+        return False
+    return sighting.at > max(at for at in (lease.run_since, lease.ready_since, failed_at) if at is not None)
 
 
 def _answered(lease: Lease, sighting: Sighting) -> tuple[Lease, EventKind | None]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from agent.decide.reconcile.guards import guard_refusal
@@ -12,7 +12,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import Readiness, ReadySign
-from agent.domain.work.workload import WorkloadKind
+from agent.domain.work.workload import Workload, WorkloadKind
 
 T = TypeVar("T", str, int)
 """A line of a log, or its hash."""
@@ -26,7 +26,7 @@ class Target:
     `is_over`: the container of a batch ended, so its log is read once more, at once, for the reason. `is_silent`: a
     guard should report for it and never has. `is_live`: it was ready, and is probed whether it still answers.
     `is_watched`: its log is read for signs of progress. `page_answers`: what its market saw that asks the page itself;
-    None where no market does.
+    None where no market does. `page_stands`: how long it says so until its next request is answered.
     """
 
     instance_id: str
@@ -41,6 +41,7 @@ class Target:
     is_live: bool = False
     is_watched: bool = False
     page_answers: bool | None = None
+    page_stands: timedelta = timedelta()
 
     @property
     def needs_log(self) -> bool:
@@ -116,8 +117,14 @@ def _target(fleet: Fleet, lease: Lease) -> Target | None:
         is_silent,
         is_live,
         is_watched,
-        row.page_answers if row is not None and work.ready.sign is ReadySign.HTTP else None,
+        *_seen_by_market(row, work),
     )
+
+
+def _seen_by_market(row: Instance | None, work: Workload) -> tuple[bool | None, timedelta]:
+    if row is None or work.ready.sign is not ReadySign.HTTP:
+        return None, timedelta()
+    return row.page_answers, row.page_stands
 
 
 def _row(fleet: Fleet, lease: Lease) -> Instance | None:
