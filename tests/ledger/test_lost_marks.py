@@ -52,7 +52,20 @@ async def test_spend_since_then_is_unknown_on_a_file(path: Path, clock: SteppedC
     said = await gpubid(path.parent, "ledger", "mark-restored")
     assert said.code == 0, said
     assert "is marked as restored" in said.out
+    assert "no bill" not in said.err
     await assert_marked(storage.of(path), clock)
+    noted = await gpubid(path.parent, "ledger", "events", "--kind", "operator.ordered")
+    assert "mark-restored" in noted.out
+
+
+async def test_a_market_without_a_bill_is_named(path: Path, clock: SteppedClock) -> None:
+    text = GOOD.replace("[limits]", '[markets.dstack]\nsimulated = "calm"\n\n[limits]')
+    (path.parent / "agent.toml").write_text(text + "[ledger]\npath = 'ledger.sqlite'\n")
+    await spent(storage.of(path), clock)
+    said = await gpubid(path.parent, "ledger", "mark-restored")
+    assert said.code == 0, said
+    assert "dstack shows no bill" in said.err
+    assert "the budget of dstack" in said.err
 
 
 @pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")

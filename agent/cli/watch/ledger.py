@@ -1,5 +1,6 @@
 """`gpubid ledger`: events, prices, export, backup and verify read; restore, mark-restored, move and unbind write."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.file.restore import Restored
     from agent.ledger.reader import Reader
+    from agent.ledger.storage_port import Storage
 
 T = TypeVar("T")
 Since = Annotated[
@@ -232,7 +234,18 @@ def restore(
     if not session.is_missing(logs):
         session.say(f"the logs of containers in {logs} are unchanged: a backup has no logs")
     session.say("the next start continues with the running leases, and counts what the market charged since the backup")
+    _say_unbilled(settings)
     _say_holds(restored)
+
+
+def _say_unbilled(settings: "Config") -> None:
+    """Warn of each market that shows no bill: what was spent there since the backup stays unknown."""
+    from agent.markets import registered_markets
+
+    records = (registered_markets.record(market.name) for market in settings.markets)
+    for name in (record.name for record in records if not record.rules.has_bill):
+        session.warn(f"{name} shows no bill: what its leases cost since then is not counted, unless they still run")
+        session.warn(f"lower max_per_month, and the budget of {name}, by that sum until the month ends")
 
 
 def _say_holds(restored: "Restored") -> None:
@@ -263,6 +276,7 @@ def mark_restored(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None
     try:
         place = ledger_access.place_of(settings)
         offline.mark_restored(place, SystemClock().now())
+        asyncio.run(_note_mark(place))
     except LedgerError as error:
         exits.refused(error)
     except CredentialError as error:
@@ -272,6 +286,25 @@ def mark_restored(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None
         "the next start pays a market only once it has read its bill of this month; what is missing is counted from it"
     )
     session.say("orders since then are lost: give kill, pause, drain, lock and done again before the daemon starts")
+    _say_unbilled(settings)
+
+
+async def _note_mark(place: "Storage") -> None:
+    from agent.clock import SystemClock
+    from agent.domain.record.event import Event
+    from agent.domain.record.event_kind import EventKind
+    from agent.ledger.store import Ledger
+
+    clock = SystemClock()
+    reason = "the ledger was marked as restored by `gpubid ledger mark-restored`"
+    ledger = await Ledger.open(place, clock=clock)
+    try:
+        async with ledger.transaction() as tx:
+            tx.append_event(
+                Event(at=clock.now(), kind=EventKind.OPERATOR_ORDERED, reason_code="mark-restored", reason=reason)
+            )
+    finally:
+        await ledger.close()
 
 
 @app.command()

@@ -72,6 +72,8 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
     """The longest time between two looks that still prove the end of an instance; None if the market's word does."""
     keeps_price: bool = False
     """Whether an instance costs what it cost at the rent for as long as it exists."""
+    has_bill: bool = True
+    """Whether it shows what it charged, so that a ledger that lacks spend can count it."""
     shows_container: bool = True
     """Whether a running instance is a running container; else a machine that may still load the workload's image."""
 

@@ -20,6 +20,7 @@ RULES = MarketRules(
     starts_by_itself=False,
     proves_ends_within=LONGEST_GAP,
     keeps_price=True,
+    has_bill=False,
 )
 """Capacity at listed prices, on demand or spot. The server writes a price down once, when it gets the machine.
 
