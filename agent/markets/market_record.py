@@ -247,6 +247,8 @@ class MarketRecord:
     """The most characters that it takes as the start script of a container."""
     restarts_ended: bool = False
     """Whether its instance goes on after the end of its container, so that only a log or a guard shows the end."""
+    shows_gpu_use: bool = True
+    """Whether it shows how much the GPUs of an instance are used; else only a guard does."""
     shows_datacenter: bool = False
     """Whether its offers say whether a host is in a data centre."""
     mounts_volumes: bool = False

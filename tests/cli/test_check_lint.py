@@ -54,6 +54,15 @@ async def test_a_key_file_that_is_not_there_draws_a_warning_and_one_that_is_ther
     assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
 
 
+async def test_a_rule_for_idle_gpus_that_a_market_cannot_show_draws_a_warning(tmp_path: Path) -> None:
+    text = GOOD.replace("[limits]", '[markets.dstack]\nsimulated = "calm"\n\n[limits]') + "may_lose_disk = true\n"
+    (tmp_path / "agent.toml").write_text(text + '[workloads.train.idle]\nthen = "pause"\n')
+    (warning,) = json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"]
+    assert "workloads.train.idle.then: dstack does not show how much GPUs are used" in warning
+    (tmp_path / "agent.toml").write_text(text)
+    assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
+
+
 async def test_a_region_that_no_offer_was_seen_in_draws_a_warning(tmp_path: Path) -> None:
     file = added('regions = ["Atlantis", "Bavaria"]') + "[ledger]\npath = 'ledger.sqlite'\n"
     (tmp_path / "agent.toml").write_text(file)

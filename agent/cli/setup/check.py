@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.setup import bucket_claims
-from agent.cli.shared import daemon_socket, exits, ledger_access, session
-from agent.config import exposure
+from agent.cli.shared import daemon_socket, exits, ledger_access, named_keys, session
+from agent.config import exposure, problems
 from agent.config.linting import lint, lint_finding
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
@@ -98,14 +98,10 @@ def _warnings(config: "Config") -> list[str]:
 
 def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
     """Yield the key files that are not there. The configuration is no worse for it, but no daemon runs on it."""
-    files = {f"markets.{market.name}": market.credential_file for market in config.markets}
-    if config.ledger_server is not None:
-        files["ledger"] = config.ledger_server.credential_file
-    for table, file in files.items():
-        if file is not None and _is_missing(file):
-            yield lint_finding.Finding(
-                f"{table}.credential_file", f"there is no file {file.absolute()}", "write the key into it, mode 600"
-            )
+    for key in named_keys.of_start(config):
+        if key.file is not None and _is_missing(key.file):
+            sentence = f"there is no file {key.file.absolute()}"
+            yield lint_finding.Finding(problems.dotted(key.path), sentence, "write the key into it, mode 600")
 
 
 def _is_missing(file: "Path") -> bool:

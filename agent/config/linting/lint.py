@@ -23,6 +23,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.market.market_rules import Survives
 from agent.domain.money import FREE, Usd, UsdPerHour
 from agent.domain.record import budget
+from agent.domain.work.idle_rule import OnIdle
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import CheckpointPlace, Fallback, Workload
 from agent.markets import registered_markets
@@ -239,6 +240,10 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
         sentence = f"{' and '.join(without)} mounts no network volume: nothing is rented there"
         mounting = [record.name for record in registered_markets.installed().values() if record.mounts_volumes]
         yield Finding(f"{name}.network_volume", sentence, f"write markets = {json.dumps(mounting)}")
+    blind = [record.name for record in records if not record.shows_gpu_use]
+    if blind and work.idle.then is not OnIdle.WARN and work.guard is None:
+        sentence = f"{' and '.join(blind)} does not show how much GPUs are used: idle ones are not found there"
+        yield Finding(f"{name}.idle.then", sentence, f"write [{name}.guard], which shows it")
     yield from _means(work, name, records)
 
 

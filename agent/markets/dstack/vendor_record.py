@@ -147,6 +147,7 @@ RECORD = MarketRecord(
     first_answers=ON_DEMAND,
     fallback_page="Other clouds, through dstack",
     restarts_ended=False,
+    shows_gpu_use=False,
     shows_datacenter=True,
     opens_ports=False,
     asks_pages=True,

@@ -106,6 +106,7 @@ RECORD = MarketRecord(
     first_answers=WHOLE_MACHINES,
     most_script=MOST_SCRIPT,
     restarts_ended=True,
+    shows_gpu_use=False,
     shows_datacenter=True,
     keeps_logs=False,
     keys_at_start="let into the machine, as its user ubuntu, by its start script",
