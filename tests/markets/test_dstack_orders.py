@@ -51,7 +51,7 @@ def test_an_order_is_pinned_in_every_way() -> None:
     assert told["max_price"] == pytest.approx(0.40, abs=1e-9)
     assert told["max_price"] >= 0.40
     assert (told["user"], told["resources"]["cpu"]["arch"]) == ("root", "x86")
-    assert told["commands"] == ["python train.py --name 'a b'"]
+    assert told["commands"] == ["exec python train.py --name 'a b'"]
     assert told["resources"]["gpu"] == {"count": {"min": 1, "max": 1}, "memory": {"min": 24.0, "max": None}}
 
 
@@ -145,8 +145,7 @@ async def test_a_variable_and_a_login_with_dollars_arrive_as_they_were_written(t
         assert {interpolation.interpolated(each) for each in told.values()} == {text}
 
 
-def test_a_script_without_a_command_stays_and_without_both_the_image_decides() -> None:
-    assert ordered(command="", onstart="echo hi")["configuration"]["commands"] == ["echo hi\nsleep infinity"]
+def test_without_a_command_and_a_script_the_image_decides() -> None:
     assert ordered(command="")["configuration"]["commands"] == []
 
 

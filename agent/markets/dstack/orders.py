@@ -25,6 +25,16 @@ from agent.markets.port import Terms
 
 USER = "root"
 _STAYS = "sleep infinity"
+_SCRIPT = """\
+trap 'kill -INT -"$p" 2>/dev/null || kill -INT "$p"; wait "$p"; exit 130' INT
+sh -c "$1" </dev/null &
+p=$!
+wait "$p"
+exec sleep infinity"""
+"""Runs a start script, gives it and all that it started the signal of a stop, and stays after it.
+
+The job control of `sh -m` puts the script into a process group of its own, and leaves SIGINT to it.
+"""
 SERVICE = "service"
 PROBE_SECONDS = 15
 """The most seconds between two probes by the server. It accepts 1 s and more, for the time of an answer too."""
@@ -117,19 +127,20 @@ def _kind(terms: Terms) -> dict[str, Any]:
 
 
 def commands(terms: Terms) -> list[str]:
-    """Return the lines that the server's shell runs; none: the image's own command runs.
+    """Return the line that the server's shell runs; none: the image's own command runs.
+
+    The server's runner signals that shell alone, an interactive one, which passes no signal on. So it is replaced.
 
     Raises:
         Rejected: the command cannot be split into words.
     """
     if terms.command:
         try:
-            return [shlex.join(shlex.split(terms.command))]
+            return [f"exec {shlex.join(shlex.split(terms.command))}"]
         except ValueError as error:
             sentence = f"The command cannot be split into words ({error}); fix it."
             raise market_errors.Rejected("invalid_args", sentence) from None
-    # One command: the server joins several with `&&`, which a comment, a here-document or a failure at the end breaks.
-    return [f"{terms.onstart}\n{_STAYS}"] if terms.onstart else []
+    return [f"exec {shlex.join(['sh', '-m', '-c', _SCRIPT, 'sh', terms.onstart])}"] if terms.onstart else []
 
 
 def dollars(rate: UsdPerHour) -> float:
