@@ -22,7 +22,7 @@ HALF_LIFE = timedelta(days=10)
 
 
 POOL = "pool/"
-USED_BEFORE = f"{POOL}used-before/"
+USED_POOL = f"{POOL}used-before/"
 """The first words of the id of a machine that was there for an earlier instance, before its market let it go."""
 
 
@@ -80,7 +80,7 @@ def is_pool_of(host_id: str, name: str) -> bool:
 
 def is_used_before(host_id: str) -> bool:
     """Return whether an id names a machine that was there for an earlier instance."""
-    return host_id.startswith(USED_BEFORE)
+    return host_id.startswith(USED_POOL)
 
 
 def first_part(host_id: str) -> str:

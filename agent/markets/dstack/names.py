@@ -166,7 +166,7 @@ def reused(run: rows.Run, machines: Sequence[rows.Machine]) -> str:
     for machine in machines:
         created = tolerant_rows.moment(machine.created)
         if submitted is not None and created is not None and submitted - created > CLOCKS_DIFFER:
-            return f"{host.USED_BEFORE}{text.clean(machine.name, 64)}"
+            return f"{host.USED_POOL}{text.clean(machine.name, 64)}"
     return ""
 
 
