@@ -108,10 +108,8 @@ def _is_missing(file: "Path") -> bool:
     """Return whether a file is surely not there, and not merely out of this user's sight."""
     try:
         file.stat()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
     return False
 
 

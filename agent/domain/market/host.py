@@ -23,7 +23,7 @@ HALF_LIFE = timedelta(days=10)
 
 POOL = "pool/"
 USED_POOL = f"{POOL}used-before/"
-"""The first words of the id of a machine that was there for an earlier instance, before its market let it go."""
+"""The beginning of the id of a machine that was there for an earlier instance, and that its market had not let go."""
 
 
 class HostKey(NamedTuple):

@@ -50,7 +50,7 @@ NO_BIDS = "dstack takes no bids: its prices are taken as listed"
 ENDING = "dstack ends run {name}; it bills until its cloud has taken the machine back."
 UNPROVEN_DELETION = "run {name} was deleted at dstack, and its machine is not proven gone."
 UNKNOWN_RUN = "dstack knows no run {id}, and its machine is not proven gone."
-OTHER_NAME = "dstack's project is called {told}, not {ours}: write its name in that case as [markets.dstack] project."
+OTHER_NAME = "dstack's project is called {told}, not {ours}: write [markets.dstack] project with the same capitals."
 NOWHERE = orders.Bounds()
 """No cloud: nothing is offered."""
 
