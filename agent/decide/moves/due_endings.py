@@ -1,7 +1,8 @@
 """Endings that no strategy decides: unfinished and failed leases, a person's orders, and hard caps.
 
 Invariants:
-1. Each lease gets one order. A lease that is not proven ours gets none (rule 18).
+1. Each lease gets one order: the first, or in place of a pause the first that is hard. A lease that is not proven ours
+   gets none (rule 18).
 2. Only a person or a hard cap ends a lease whose label is no longer ours.
 3. While nothing may be paid for, only a person or a hard cap begins to end a lease that this ledger did not rent.
 """
@@ -117,7 +118,10 @@ def _is_last(order: Pause | Release) -> bool:
 def _one_a_lease(due: Iterable[Pause | Release]) -> list[Pause | Release]:
     found: dict[str, Pause | Release] = {}
     for order in due:
-        found.setdefault(order.lease.lease_id, order)
+        first = found.setdefault(order.lease.lease_id, order)
+        # Where nothing can be paused, a pause that is not hard may leave a lease as it is.
+        if isinstance(first, Pause) and is_hard(order) and not is_hard(first):
+            found[order.lease.lease_id] = order
     return list(found.values())
 
 

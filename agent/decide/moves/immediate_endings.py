@@ -13,7 +13,6 @@ from agent.domain.work.decision import Pause, Reason, Release
 
 def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
     """Return one order for each lease that must end by the ledger alone; no fresh listing is needed."""
-    found: dict[str, Pause | Release] = {}
     holds = hold.in_force(fleet.holds, fleet.now)
     unfinished = tuple(
         Release(lease, Reason(slot_releases.RELEASE_AGAIN, "the market has not confirmed the release"))
@@ -22,7 +21,4 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
     )
     # A limit that the next plan lowers pauses nothing before it.
     capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps, lower_limit.lowest(fleet))
-    for order in (*unfinished, *operator_holds.orders(fleet, holds), *capped):
-        if due_endings.may_go(order):
-            found.setdefault(order.lease.lease_id, order)
-    return tuple(found.values())
+    return tuple(due_endings.orders((*unfinished, *operator_holds.orders(fleet, holds), *capped)))

@@ -1,0 +1,43 @@
+"""Work at dstack that must end or wait, where a pause is a release: at a cap, by its running time, in an array."""
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain import money
+from agent.domain.record.hold import Word
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from tests.scenarios.test_dstack import billing, running
+from tests.support.both import Both
+from tests.support.scene import strategies
+
+HOUR = dt.timedelta(hours=1)
+
+
+def held(world: Both) -> set[str]:
+    """Return the names that are held."""
+    known = world.app.ledger.recollection(world.clock.now()).holds
+    return {each.target.spoken for each in known if each.word is Word.HELD}
+
+
+@pytest.mark.parametrize("limit", ["per_hour", "per_day"])
+async def test_a_cap_ends_a_lease_that_a_pause_leaves_running_for_its_disk(tmp_path: Path, limit: str) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (work,) = world.config.workloads
+        disk = replace(work, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+        world.config = replace(world.config, workloads=(disk,))
+        world.app.reload(world.config, strategies())
+        await world.app.say(Order("pause", "train"), "a person")
+        await world.cycle(minutes=30)
+        assert len(billing(world)) == 1, "rule 11: its disk may hold the only copy"
+        lower: Any = {"per_hour": money.per_hour("0.10")} if limit == "per_hour" else {"per_day": money.usd("0.50")}
+        world.config = replace(world.config, limits=replace(world.config.limits, **lower))
+        await world.restart(after_seconds=1)
+        await world.cycle(minutes=60)
+        assert billing(world) == []
+        assert await world.spend() < 0.55
