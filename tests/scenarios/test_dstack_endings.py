@@ -10,6 +10,7 @@ import pytest
 from agent.domain import money
 from agent.domain.record.hold import Word
 from agent.domain.work.order import Order
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.scenarios.test_dstack import billing, running
 from tests.support.both import Both
@@ -41,3 +42,17 @@ async def test_a_cap_ends_a_lease_that_a_pause_leaves_running_for_its_disk(tmp_p
         await world.cycle(minutes=60)
         assert billing(world) == []
         assert await world.spend() < 0.55
+
+
+async def test_a_lease_that_has_run_its_time_is_not_followed_by_another_where_none_can_be_paused(
+    tmp_path: Path,
+) -> None:
+    limit = RunningLimit(HOUR, LimitOf.LEASE, AtLimit.PAUSE, dt.timedelta(minutes=10))
+    async with running(tmp_path, max_running=(limit,)) as world:
+        await world.cycle(minutes=180)
+        assert billing(world) == []
+        assert world.leases() == []
+        assert len(await world.events("lease.opened")) == 1
+        assert held(world) == {"train/0"}
+        await world.app.say(Order("resume", "train/0"), "a person")
+        await world.until(lambda: len(world.running()) == 1, minutes=30)

@@ -65,7 +65,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     changed = {change.after.lease_id: change.after for change in changes}
     marked += [*_of_batches(fleet, changed), *array_proof.marks(fleet)]
     marked += _of_running_time(fleet)
-    on_hold = (*idleness.held(fleet, changed), *stalls.held(fleet, changes))
+    on_hold = (*idleness.held(fleet, changed), *stalls.held(fleet, changes), *running_limits.held(fleet))
     marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in on_hold]
     marked += [Marked(taken, lease.slot.workload, lease, None) for lease, taken in stalls.tallies(fleet, changes)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)

@@ -124,6 +124,18 @@ def done(fleet: Fleet) -> Iterator[tuple[Target, Lease | None, str]]:
             )
 
 
+def held(fleet: Fleet) -> Iterator[tuple[Lease, str]]:
+    """Yield the leases that were to be paused and had to be released, each with the ground: nothing follows them."""
+    for lease in fleet.leases:
+        work = fleet.workload(lease.slot.workload)
+        limit = limit_of(work, LimitOf.LEASE) if work is not None else None
+        if work is None or limit is None or limit.then is not AtLimit.PAUSE or fleet.rules_of(lease.market).can_pause:
+            continue
+        own = Ran(limit, running_time.of_lease(lease, work, fleet.now))
+        if own.is_over and lease.state is LeaseState.RELEASING and lease.end_reason == CODE:
+            yield lease, f"{_ground(own)}, and {lease.market} cannot pause"
+
+
 def moves(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether another lease is to be rented in place of one that has run its time."""
     own = of_lease(fleet, work, lease) if work.max_running else None

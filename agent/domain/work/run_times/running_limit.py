@@ -20,7 +20,9 @@ class AtLimit(StrEnum):
     DONE = "done"
     """The work is done: its leases are released, and it is not started again."""
     PAUSE = "pause"
-    """Its leases are paused and keep their disks. Nothing is rented for it."""
+    """Its leases are paused and keep their disks. Nothing is rented for it.
+
+    Where nothing can be paused they are released. The slot of a lease that alone was counted is held then."""
     RELEASE = "release"
     """Its leases are released. A slot whose lease alone was counted is filled again."""
     MOVE = "move"
