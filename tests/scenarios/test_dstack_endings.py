@@ -9,10 +9,11 @@ import pytest
 
 from agent.domain import money
 from agent.domain.record.hold import Word
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
-from agent.domain.work.workload import Checkpoint, CheckpointPlace
-from tests.scenarios.test_dstack import billing, running
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from tests.scenarios.test_dstack import billing, running, server
 from tests.support.both import Both
 from tests.support.scene import strategies
 
@@ -56,3 +57,21 @@ async def test_a_lease_that_has_run_its_time_is_not_followed_by_another_where_no
         assert held(world) == {"train/0"}
         await world.app.say(Order("resume", "train/0"), "a person")
         await world.until(lambda: len(world.running()) == 1, minutes=30)
+
+
+async def test_an_array_goes_on_while_the_end_of_a_done_slot_waits_for_a_person(tmp_path: Path) -> None:
+    tasks: dict[str, Any] = {
+        "kind": WorkloadKind.BATCH,
+        "slots": 3,
+        "array": ArrayTerms(1),
+        "environment": (("SIM_EXIT_AFTER", "600"),),
+    }
+    async with running(tmp_path, **tasks) as world:
+        await world.until(lambda: any(run.status == "terminating" for run in server(world).runs.values()), minutes=120)
+        await world.restart(after_seconds=600)
+        await world.cycle(minutes=180)
+        known = world.app.ledger.recollection(world.clock.now()).holds
+        assert {each.target.spoken for each in known if each.word is Word.DONE} == {"train/0", "train/1", "train/2"}
+        (left,) = world.leases()
+        assert str(left.slot) == "train/0", "nobody watched its end, so it counts on"
+        assert billing(world) == []

@@ -2,7 +2,7 @@
 
 Invariants:
 1. An open lease, a rent in doubt and an instance with the slot's label count as live, whatever their state. Only a slot
-   that is held alone, with its lease stopped, does not.
+   that is held alone, with its lease stopped, does not, nor a lease that leaves and that its market calls over.
 2. Of the empty slots the first in the array's order may begin, as many as there is room for. One in a cooldown keeps
    its place.
 3. Until the array has proved itself, at most `FIRST` slots are live, so that a wrong command costs few leases. Then
@@ -86,7 +86,8 @@ def _held(work: Workload, holds: Holds) -> Iterator[int]:
 
 def _stopped(fleet: Fleet, held: set[Slot]) -> set[Slot]:
     """Return those of the held slots for which nothing bills but a disk."""
-    at_work = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_down}
+    up = (lease for lease in fleet.leases if lease.is_open and not lease.is_down)
+    at_work = {lease.slot for lease in up if not fleet.is_leaving(lease)}
     return {place for place in held - at_work if fleet.paying_intent(place) is None}
 
 

@@ -1,4 +1,4 @@
-"""The slots of a workload for which something bills, or may."""
+"""The slots of a workload at which something works, or may."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,12 @@ from agent.domain.work.workload import Workload
 
 
 def of(fleet: Fleet, work: Workload) -> Iterator[Slot]:
-    """Yield the slots of open leases, of rents in doubt and of unexplained instances; a slot may come twice."""
-    yield from (lease.slot for lease in fleet.leases if lease.is_open and lease.slot.workload == work.name)
+    """Yield the slots of open leases, of rents in doubt and of unexplained instances; a slot may come twice.
+
+    A lease that a slot no longer waits for is left out: its work is over, and its proven end may take a person.
+    """
+    mine = (lease for lease in fleet.leases if lease.is_open and lease.slot.workload == work.name)
+    yield from (lease.slot for lease in mine if not fleet.is_leaving(lease))
     yield from (
         intent.slot
         for intent in fleet.intents
