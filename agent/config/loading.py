@@ -178,7 +178,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
             {name: table.budget for name, table in parsed.workloads.items()},
         ),
         workloads=tuple(
-            replace(_workload(name, table), drain=drains.get(name, timedelta()))
+            replace(_workload(name, table), drain=drains.get(name, timedelta()), has_proxy=name in drains)
             for name, table in parsed.workloads.items()
         ),
         poll=parsed.agent.poll,

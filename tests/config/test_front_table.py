@@ -28,6 +28,7 @@ def test_a_front_of_haproxy_has_a_backend_and_drains(tmp_path: Path) -> None:
     socket = Path("/run/haproxy/admin.sock")
     assert found.fronts == (Front("chat", "train", 8000, haproxy=socket, backend="gpubid_chat", drain=drain),)
     assert [work.drain for work in found.workloads] == [drain, *[dt.timedelta()] * (len(found.workloads) - 1)]
+    assert [work.has_proxy for work in found.workloads] == [True, *[False] * (len(found.workloads) - 1)]
     assert loaded(tmp_path, *WHOLE, 'drain = "off"').workloads[0].drain == dt.timedelta()
 
 

@@ -210,6 +210,9 @@ def test_a_market_without_ports_or_lasting_disks_is_named_before_anything_waits_
     assert "ports: vast opens no ports to the outside: nothing is rented there" in told(asked)[0]
     monkeypatch.setattr(registered_markets, "record", lambda _: replace(bare, asks_pages=True))
     assert "ports: vast opens no ports to the outside: a slot there is not in /services" in told(asked)[0]
+    (work,) = asked.workloads
+    proxied = replace(asked, workloads=(replace(work, has_proxy=True),))
+    assert "ports: vast opens no ports to the outside: nothing is rented there" in told(proxied)[0]
     assert "vast keeps no disk of a lost instance: nothing is rented there with checkpoints on it" in disk
 
 

@@ -11,9 +11,10 @@ from agent.domain import money
 from agent.domain.record.hold import Word
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
-from tests.scenarios.test_dstack import billing, running, server
+from tests.scenarios.test_dstack import WANTS, billing, running, server
 from tests.support.both import Both
 from tests.support.scene import strategies
 
@@ -75,3 +76,23 @@ async def test_an_array_goes_on_while_the_end_of_a_done_slot_waits_for_a_person(
         (left,) = world.leases()
         assert str(left.slot) == "train/0", "nobody watched its end, so it counts on"
         assert billing(world) == []
+
+
+@pytest.mark.parametrize("has_proxy", [True, False])
+async def test_a_service_behind_a_proxy_moves_to_no_market_without_ports(tmp_path: Path, *, has_proxy: bool) -> None:
+    service: dict[str, Any] = {
+        "kind": WorkloadKind.SERVICE,
+        "ports": (8000,),
+        "has_proxy": has_proxy,
+        "environment": (("SIM_READY_AFTER", "60"),),
+        "strategy": "patient",
+        "requirements": replace(WANTS, verified_only=False),
+        "ready": Readiness(ReadySign.HTTP, port=8000, path="/health"),
+    }
+    async with running(tmp_path, there=("vast", "dstack"), **service) as world:
+        kinds, server(world).kinds = server(world).kinds, []
+        await world.until(lambda: any(lease.ready_since for lease in world.running()), minutes=120)
+        await world.cycle(minutes=20)
+        server(world).kinds = [replace(kind, cents=5) for kind in kinds]
+        await world.cycle(minutes=60)
+        assert [lease.market for lease in world.running()] == (["vast"] if has_proxy else ["dstack"])

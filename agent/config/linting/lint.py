@@ -252,7 +252,7 @@ def _means(work: Workload, name: str, records: Sequence[MarketRecord]) -> Iterat
     closed = [record.name for record in records if work.ports and not record.opens_ports]
     if closed:
         asking = all(registered_markets.record(name).asks_pages for name in closed)
-        is_seen = work.ready.is_reachable(opens_ports=False, asks_pages=asking)
+        is_seen = work.is_reachable(opens_ports=False, asks_pages=asking)
         what = "a slot there is not in /services" if is_seen else "nothing is rented there"
         sentence = f"{' and '.join(closed)} opens no ports to the outside: {what}"
         yield Finding(

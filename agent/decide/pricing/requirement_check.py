@@ -105,8 +105,9 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
             "keeps_no_disk",
             f"is on {candidate.market}, which keeps no disk of a lost instance, as checkpoints need",
         )
-    if not work.ready.is_reachable(opens_ports=candidate.opens_ports, asks_pages=candidate.asks_pages):
-        return Refusal("no_ports", f"is on {candidate.market}, which opens no ports, and readiness is asked at one")
+    if not work.is_reachable(opens_ports=candidate.opens_ports, asks_pages=candidate.asks_pages):
+        what = "its proxy sends requests to one" if work.has_proxy else "readiness is asked at one"
+        return Refusal("no_ports", f"is on {candidate.market}, which opens no ports, and {what}")
     if candidate.disk_gb < work.disk_gb:
         return Refusal("disk", f"has {candidate.disk_gb:.0f} GB of disk, wanted {work.disk_gb:.0f}")
     if wants.regions and not _is_in(candidate.region, wants.regions):
@@ -130,8 +131,8 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Unavailable) -> Refusal | N
 
 def wanted(work: workload.Workload) -> Hashable:
     """Return all of a workload that decides which offers fit it: with equal values the same offers fit."""
-    without_port = work.ready.is_reachable(opens_ports=False, asks_pages=False)
-    with_page = work.ready.is_reachable(opens_ports=False, asks_pages=True)
+    without_port = work.is_reachable(opens_ports=False, asks_pages=False)
+    with_page = work.is_reachable(opens_ports=False, asks_pages=True)
     return work.requirements, work.disk_gb, _may_lose_disk(work), without_port, with_page
 
 
@@ -144,8 +145,8 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
     may_lose_disk = _may_lose_disk(work)
-    without_port = work.ready.is_reachable(opens_ports=False, asks_pages=False)
-    with_page = work.ready.is_reachable(opens_ports=False, asks_pages=True)
+    without_port = work.is_reachable(opens_ports=False, asks_pages=False)
+    with_page = work.is_reachable(opens_ports=False, asks_pages=True)
 
     def fits(row: offer.Offer) -> bool:
         """Return whether an offer meets every requirement."""

@@ -252,6 +252,13 @@ class Workload:
     """The unit of the number that its work writes for its guard, such as "step"; empty: unnamed."""
     drain: timedelta = timedelta()
     """How long an ending of ours waits until its proxy has no request left at the lease; zero: it does not."""
+    has_proxy: bool = False
+    """Whether a proxy sends it its requests: a lease that it cannot reach serves nobody."""
+
+    def is_reachable(self, *, opens_ports: bool, asks_pages: bool) -> bool:
+        """Return whether it is of use where ports are opened or not, and a market asks pages itself or not."""
+        is_reached = opens_ports or not self.has_proxy
+        return is_reached and self.ready.is_reachable(opens_ports=opens_ports, asks_pages=asks_pages)
 
     @property
     def prices(self) -> MaxPrice:

@@ -88,6 +88,16 @@ def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
     assert requirement_check.refusal(odd, work, NOW, NOTHING) is None
 
 
+def test_a_proxy_sends_no_requests_to_a_market_that_opens_no_ports() -> None:
+    work, closed = builders.workload(has_proxy=True), builders.offer(opens_ports=False, asks_pages=True)
+    refused = requirement_check.refusal(closed, work, NOW, NOTHING)
+    assert refused is not None
+    assert refused.sentence == "is on vast, which opens no ports, and its proxy sends requests to one"
+    assert requirement_check.refusal(closed, builders.workload(), NOW, NOTHING) is None
+    assert requirement_check.wanted(work) != requirement_check.wanted(builders.workload())
+    assert not requirement_check.fitting(work, NOW)(closed)
+
+
 def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
     refused = requirement_check.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("vast", "h1")}))
     assert refused is not None
