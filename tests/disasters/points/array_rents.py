@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from agent.config.settings import Config
+from agent.simulator.dstack.model import Run
 from tests.disasters.orders import Order
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken
 from tests.disasters.truth import Truth
 
-_LIVE = """
-SELECT slot FROM leases WHERE workload = ? AND state <> 'ended'
-UNION SELECT slot FROM intents WHERE workload = ? AND kind IN ('rent', 'rebid', 'resume') AND resolved_at IS NULL
+_PAID = """
+SELECT slot FROM intents WHERE workload = ? AND kind IN ('rent', 'rebid', 'resume') AND resolved_at IS NULL
 """
+_LEASES = "SELECT slot, market, instance_id, state FROM leases WHERE workload = ? AND state <> 'ended'"
 _LEASED = "SELECT DISTINCT slot FROM leases WHERE workload = ? AND state <> 'ended'"
 _MARKED = "SELECT key FROM cooldowns WHERE scope = ?"
 
@@ -35,12 +36,23 @@ class ArrayRents:
         if (index,) in self._readings.rows(config.ledger, _LEASED, name):
             return
         held = {key for (key,) in self._readings.rows(config.ledger, _MARKED, "held")}
-        live = {slot for (slot,) in self._readings.rows(config.ledger, _LIVE, name, name)} | {index}
+        leases = self._readings.rows(config.ledger, _LEASES, name)
+        live = {slot for slot, *lease in leases if not self._has_left(*lease)} | {index}
+        live |= {slot for (slot,) in self._readings.rows(config.ledger, _PAID, name)}
         live = {slot for slot in live if f"slot:{name}/{slot}" not in held}
         if len(live) > work.array.at_once:
             self._broken.append(f"a rent for {label.slot} left, and of {name} the slots {sorted(live)} are live")
         if (f"slot:{label.slot}",) in self._readings.rows(config.ledger, _MARKED, "done"):
             self._broken.append(f"a rent for {label.slot} left, which is done")
+
+    def _has_left(self, market: str, instance_id: str, state: str) -> bool:
+        """Return whether a release is over in truth, or its server says so, which a person may have to prove."""
+        box = self._truth.boxes.get((market, instance_id))
+        if box is None or state != "releasing":
+            return False
+        run = box.thing
+        is_called_over = isinstance(run, Run) and (run.machine is None or run.machine.status == "terminated")
+        return is_called_over or not box.is_live
 
     def judge(self, cycle: int) -> Iterator[Broken]:
         """Yield the violations since the last look."""
