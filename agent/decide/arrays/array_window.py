@@ -2,7 +2,7 @@
 
 Invariants:
 1. An open lease, a rent in doubt and an instance with the slot's label count as live, whatever their state. Only a slot
-   that is held alone, with its lease stopped, does not, nor a lease that leaves and that its market calls over.
+   that is held alone, with its lease stopped, does not, nor a lease that a slot no longer waits for.
 2. Of the empty slots the first in the array's order may begin, as many as there is room for. One in a cooldown keeps
    its place.
 3. Until the array has proved itself, at most `FIRST` slots are live, so that a wrong command costs few leases. Then

@@ -11,7 +11,7 @@ from agent.domain.work.workload import Workload
 def of(fleet: Fleet, work: Workload) -> Iterator[Slot]:
     """Yield the slots of open leases, of rents in doubt and of unexplained instances; a slot may come twice.
 
-    A lease that a slot no longer waits for is left out: its work is over, and its proven end may take a person.
+    A lease that a slot no longer waits for is left out: no work is there, and the proof of its end may take a person.
     """
     mine = (lease for lease in fleet.leases if lease.is_open and lease.slot.workload == work.name)
     yield from (lease.slot for lease in mine if not fleet.is_leaving(lease))

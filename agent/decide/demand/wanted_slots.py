@@ -26,7 +26,7 @@ class Wanted:
     may_shrink: bool
     sentence: str
     live: frozenset[Slot]
-    """The slots for which something bills now, or may."""
+    """The slots at which something works, or may."""
 
 
 def wanted(fleet: Fleet, work: Workload) -> Wanted | None:

@@ -50,9 +50,8 @@ class ArrayRents:
         box = self._truth.boxes.get((market, instance_id))
         if box is None or state != "releasing":
             return False
-        run = box.thing
-        is_called_over = isinstance(run, Run) and (run.machine is None or run.machine.status == "terminated")
-        return is_called_over or not box.is_live
+        machine = box.thing.machine if isinstance(box.thing, Run) else None
+        return not box.is_live or (machine is not None and machine.status == "terminated")
 
     def judge(self, cycle: int) -> Iterator[Broken]:
         """Yield the violations since the last look."""
