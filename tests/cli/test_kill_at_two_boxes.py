@@ -50,6 +50,23 @@ async def test_a_box_that_cannot_see_who_leads_ends_nothing_unless_a_person_says
     assert not await two.live()
 
 
+async def test_a_broken_configuration_of_a_ledger_on_a_server_ends_nothing_unless_a_person_says_so(
+    left: tuple[Pair, Server],
+) -> None:
+    """With --market it ended everything by label, beside a leader on the other box that rented it again."""
+    two, _ = left
+    file = two.places[0] / "agent.toml"
+    file.write_text(file.read_text() + "\n[limits\n")
+    words = ["--market", f"vast={two.market.url}", "--credential", "vast_api_key"]
+    ran = await programs.gpubid(two.places[0], "kill", "--yes", *words)
+    assert (ran.code, "nothing was ended, because another box may lead" in ran.err) == (1, True), ran
+    assert "agent.toml:" in ran.err, "the mistake of the file is named too"
+    assert len(await two.live()) == 1
+    code, printed = typed(["kill", "--by-label", *words], two.places[0], ["y", "y"], key=DEFAULT_KEY)
+    assert code == 0, printed
+    assert not await two.live()
+
+
 async def test_a_kill_on_a_box_that_takes_the_lead_waits_for_its_daemon(tmp_path: Path, database: str) -> None:
     """It was refused with the advice to end by label, after which the opening daemon rented again."""
     import psycopg

@@ -27,5 +27,22 @@ def test_the_path_is_read_as_far_as_the_text_tells(tmp_path: Path, text: str, le
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "is_on_server"),
+    [
+        ('[ledger]\nurl = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', True),
+        ('ledger.url = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', True),
+        ('ledger = { path = "mine", url = "postgresql://gpubid@db/gpubid" }\n[limits\nbroken', True),
+        ('[ledger]\n# url = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', False),
+        ('ledger = { path = "mine" } # or url = ...\n[limits\nbroken', False),
+        ('[ledger]\n[markets.vast]\nurl = "http://127.0.0.1:1"\n[limits\nbroken', False),
+    ],
+)
+def test_a_ledger_on_a_server_is_seen_in_a_broken_file(tmp_path: Path, text: str, is_on_server: bool) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(text)
+    assert daemon_paths.of_file(file, {}).is_on_server == is_on_server
+
+
 def test_a_file_that_is_gone_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert daemon_paths.of_file(tmp_path / "gone.toml", {}).ledger == Path("gpubid.sqlite")

@@ -205,6 +205,9 @@ def _killed(
         if said is not None:
             return said
         if isinstance(read, last_good.Broken):
+            if read.place.is_on_server:
+                why = f"{read.file} cannot be used, no daemon answers here, and the ledger is on a server"
+                kill_by_label.refuse_beside_leader(why, progress, read.mistakes)
             return kill_by_label.without_configuration(read, named, progress, wait=wait)
         try:
             return _here(*read, named, progress, wait=wait)

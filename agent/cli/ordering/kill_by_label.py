@@ -6,7 +6,7 @@ from --fleet. Without a fleet id nothing is ended, and the fleets in the markets
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -51,11 +51,12 @@ UNWRITTEN = (
 )
 
 
-def refuse_beside_leader(why: str, progress: kill_progress.Progress) -> NoReturn:
+def refuse_beside_leader(why: str, progress: kill_progress.Progress, mistakes: Sequence[str] = ()) -> NoReturn:
     """End because another box may lead: only a person at a terminal ends by label beside it."""
     ended = "not everything was ended" if progress.is_given else "nothing was ended"
     hint = "give `gpubid kill` there, or `gpubid kill --by-label` at a terminal here"
-    exits.stop(exits.FAILED, [f"{why}; {ended}, because another box may lead and would rent again: {hint}"])
+    sentence = f"{why}; {ended}, because another box may lead and would rent again: {hint}"
+    exits.stop(exits.FAILED, [*mistakes, sentence])
 
 
 def without_ledger(
@@ -83,7 +84,8 @@ def without_configuration(
 
     settings = named_markets.settings(named)
     if not settings:
-        hint = "to end by label without it: gpubid kill --market NAME --credential NAME_OR_FILE [--fleet ID]"
+        words = "kill --by-label" if broken.place.is_on_server else "kill"
+        hint = f"to end by label without it: gpubid {words} --market NAME --credential NAME_OR_FILE [--fleet ID]"
         exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"no daemon runs, so nothing was ended; {hint}"])
     ids = fleet_ids.of(broken.place.ledger)
     if named.fleet and ids.agreed and named.fleet != ids.agreed:
