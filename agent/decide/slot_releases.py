@@ -9,7 +9,7 @@ from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import readback, workload_end
 from agent.decide.reconcile.guards import guard_refusal, untaken_task
-from agent.decide.reconcile.probes import liveness, lost_move, readiness, stalls, taken_over
+from agent.decide.reconcile.probes import liveness, lost_move, stalls, taken_over
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
@@ -76,7 +76,7 @@ def _failure_code(lease: Lease) -> str:
         workload_end.IMAGE_REFUSED,
         workload_end.NO_CAPACITY,
         cooldowns.USED_BEFORE,
-        readiness.NOT_READY,
+        stalls.NOT_READY,
         guard_refusal.GUARD_REFUSED,
         liveness.UNHEALTHY_HOST,
         liveness.UNHEALTHY,

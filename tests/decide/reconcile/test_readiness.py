@@ -18,6 +18,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign, ReadyWait, Sighting
+from agent.domain.work.stall import OnStall, Quiet, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 
@@ -117,6 +118,21 @@ def test_what_was_ready_before_is_left_to_a_person() -> None:
     )
     again = builders.lease(run_since=LATE.run_since, was_ready=True, end_reason=change.after.end_reason)
     assert seen(world(again, IN_VAIN)) is None
+
+
+def test_what_is_left_to_a_person_is_watched_on_for_stalled_work_and_idle_gpus() -> None:
+    """Nothing looked at it any more, and it billed for ever."""
+    work = builders.workload(ready=ASKED, stalled=StallRule(timedelta(minutes=30), (OnStall.HOLD,)))
+    late = builders.lease(run_since=LATE.run_since, was_ready=True)
+    fleet = msgspec.structs.replace(world(late, IN_VAIN), workloads=(work,))
+    kept = told(fleet).after
+    quiet = {kept.lease_id: Quiet(kept.began, NOW, None, timedelta(minutes=31))}
+    stalled = told(msgspec.structs.replace(fleet, leases=(kept,), quiet=quiet)).after
+    assert stalled.end_reason.startswith("stalled: ")
+    again = msgspec.structs.replace(fleet, leases=(stalled,), quiet={})
+    assert seen(again) is None, "it is not told again that it is not ready"
+    idle = told(msgspec.structs.replace(world(kept, IN_VAIN, gpu_util=0.0), workloads=(work,))).after
+    assert idle.idle_since == NOW
 
 
 def test_what_ran_before_the_sign_was_asked_for_is_left_to_a_person() -> None:
@@ -260,12 +276,13 @@ def test_a_port_that_is_not_mapped_has_no_place() -> None:
     [
         (CheckpointPlace.DISK, {}, "lease.unhealthy"),
         (CheckpointPlace.DISK, {"end_reason": "not_ready: told by an older version"}, "lease.unhealthy"),
-        (CheckpointPlace.DISK, {"restarts": 0}, "lease.not_ready"),
+        (CheckpointPlace.DISK, {"restarts": 0}, "lease.unhealthy"),
+        (CheckpointPlace.REMOTE, {"restarts": 0}, "lease.unhealthy"),
         (CheckpointPlace.REMOTE, {}, "lease.not_ready"),
     ],
-    ids=["kept", "kept and told before", "not restarted", "may be given up"],
+    ids=["kept", "kept and told before", "kept and not restarted", "not restarted", "may be given up"],
 )
-def test_a_kept_service_that_a_restart_did_not_make_ready_is_unhealthy_again(
+def test_a_service_that_is_not_ready_again_after_its_pause_or_restart_is_unhealthy(
     place: CheckpointPlace, changes: dict[str, Any], kind: str
 ) -> None:
     ready = dataclasses.replace(ASKED, live=Liveness(timedelta(seconds=30)))
@@ -274,4 +291,4 @@ def test_a_kept_service_that_a_restart_did_not_make_ready_is_unhealthy_again(
     change = told(msgspec.structs.replace(world(replace(late, **changes), IN_VAIN, ready), workloads=(work,)))
     assert change.kind == kind
     assert (change.after.unhealthy_since == NOW) is (kind == "lease.unhealthy")
-    assert change.after.has_failed is (place is CheckpointPlace.REMOTE)
+    assert change.after.has_failed is (kind == "lease.not_ready")

@@ -9,6 +9,7 @@ Invariants:
 4. A disk that may hold the only copy of work is not given up (rule 11): its service is restarted again and again, also
    where it is not ready after a restart.
 5. Where a market cannot pause, nothing is restarted in place: the service is given up, and that counts as a failure.
+6. A service that was ready, stopped, and is not ready again in time is unhealthy too.
 """
 
 from collections.abc import Iterator
@@ -91,14 +92,18 @@ def judged(fleet: Fleet, view: MarketView, work: Workload, lease: Lease) -> tupl
 
 
 def is_restarted_on(work: Workload, lease: Lease) -> bool:
-    """Return whether a lease that a restart did not make ready again is restarted once more: its disk must be kept."""
-    is_restarted = work.ready.is_watched and lease.was_ready and lease.restarts > 0
-    return is_restarted and not only_copy.may_leave(lease, work)
+    """Return whether a lease that was ready before and is not again in time is restarted, before it is given up.
+
+    After a restart in vain that is so only if its disk must be kept.
+    """
+    was_watched = work.ready.is_watched and lease.was_ready
+    return was_watched and (lease.restarts == 0 or not only_copy.may_leave(lease, work))
 
 
 def not_ready_again(fleet: Fleet, lease: Lease, said: str) -> tuple[Lease, EventKind]:
-    """Return a lease whose service a restart did not make ready again, and the event of that."""
-    reason = f"{UNHEALTHY}: its service is not ready after {lease.restarts} restart(s); {said}"
+    """Return a lease whose service a start or a restart did not make ready again, and the event of that."""
+    after = f"after {lease.restarts} restart(s)" if lease.restarts else "again, as it was before it stopped"
+    reason = f"{UNHEALTHY}: its service is not ready {after}; {said}"
     return replace(lease, unhealthy_since=fleet.now, end_reason=reason), EventKind.LEASE_UNHEALTHY
 
 

@@ -5,6 +5,7 @@ Invariants:
 2. A lease that was once ready, or ran before its workload had a sign, may hold work, so it is not given up for a probe.
 3. Where checkpoints are kept on the disk (rule 11), the same holds for a lease whose guard reported a checkpoint of its
    own, and for one that may have been ready while nobody probed it.
+4. A lease that is kept although it is not ready is watched on for stalled work and idle GPUs.
 """
 
 from dataclasses import replace
@@ -24,8 +25,6 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import only_copy
 from agent.domain.work.ready_sign import ReadyWait
 from agent.domain.work.workload import Workload
-
-NOT_READY = "not_ready"
 
 
 def seen(
@@ -64,8 +63,10 @@ def _judged(
     fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance, metered_until: datetime
 ) -> tuple[Lease, EventKind | None]:
     if work is not None and ready_waits.is_awaited(work, lease):
-        return _awaited(fleet, view, work, lease, row)
-    if work is not None and liveness.is_watched(work, lease):
+        after, kind = _awaited(fleet, view, work, lease, row)
+        if kind is not None or not stalls.is_given_up_on(lease):
+            return after, kind
+    elif work is not None and liveness.is_watched(work, lease):
         after, kind = liveness.judged(fleet, view, work, lease)
         if kind is not None:
             return after, kind
@@ -85,17 +86,17 @@ def _awaited(
     if sighting is None or sighting.at < lease.began:
         return lease, None
     if sighting.is_ready:
-        late = "" if lease.end_reason.startswith(NOT_READY) else lease.end_reason
+        late = "" if stalls.is_given_up_on(lease) else lease.end_reason
         ready = msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True, end_reason=late)
         return ready, EventKind.LEASE_READY
     if wait is None or wait.lasted < work.ready.within:
         return lease, None
     if liveness.is_restarted_on(work, lease):
         return liveness.not_ready_again(fleet, lease, sighting.said)
-    if lease.end_reason.startswith(NOT_READY):
+    if stalls.is_given_up_on(lease):
         return lease, None
     idle = ", its GPUs idle" if idleness.is_idle(row, work) else ""
-    reason = f"{NOT_READY}: runs since {lease.began:%H:%M} and shows no sign of work{idle}; {sighting.said}"
+    reason = f"{stalls.NOT_READY}: runs since {lease.began:%H:%M} and shows no sign of work{idle}; {sighting.said}"
     why_kept = _why_kept(fleet, work, lease, wait)
     if why_kept:
         reason += f"; {why_kept}, so it goes on: `gpubid release {lease.slot}` ends it"

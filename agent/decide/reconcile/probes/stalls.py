@@ -32,6 +32,8 @@ from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.stall import OnStall, ProgressSeen, Quiet
 from agent.domain.work.workload import Workload
 
+NOT_READY = "not_ready"
+"""The code of work that was not ready in time."""
 STALLED = "stalled"
 """The code of work without progress, when its host is not blamed for it."""
 STALLED_HOST = "stalled_host"
@@ -46,8 +48,14 @@ def is_watched(work: Workload | None, lease: Lease) -> bool:
     """Return whether the work of a lease should show progress now."""
     if work is None or not work.stalled.is_asked or lease.state is not LeaseState.RUNNING or lease.run_since is None:
         return False
-    is_useful = lease.unhealthy_since is None and (not work.ready.is_asked or lease.ready_since is not None)
-    return is_useful and not lease.is_held and not lease.has_failed
+    is_ready = not work.ready.is_asked or lease.ready_since is not None
+    is_due = lease.unhealthy_since is None and (is_ready or is_given_up_on(lease))
+    return is_due and not lease.is_held and not lease.has_failed
+
+
+def is_given_up_on(lease: Lease) -> bool:
+    """Return whether nobody waits for the sign of readiness of a running lease any more, while the lease is kept."""
+    return not lease.has_failed and lease.end_reason.startswith((NOT_READY, STALLED))
 
 
 def counted(fleet: Fleet, known: Mapping[str, Quiet]) -> Mapping[str, Quiet]:
