@@ -1,9 +1,10 @@
-"""A decision -> the intent that is recorded before its request leaves; and the intents that a crash left."""
+"""The intent of a decision, recorded before its request leaves, and again if that waits; and those a crash left."""
 
 from collections.abc import Container
 from dataclasses import replace
 from datetime import datetime
 
+from agent.clock import Clock
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
@@ -11,7 +12,9 @@ from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Decision, Hold, Rebid, Rent, kind_of
 from agent.domain.work.workload import Workload
+from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
+from agent.markets import send_permit
 
 
 def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime, run: GuardRun | None) -> Intent:
@@ -58,6 +61,27 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
         rate=rate,
         disk_gb=lease.disk_gb,
     )
+
+
+def renewal(intent: Intent, ledger: Ledger, clock: Clock) -> send_permit.Renewal | None:
+    """Return what records that a paying request leaves only now, after its turn; None where no permit becomes too old.
+
+    On a server another daemon may settle what was sent long ago. Only a commit of now shows that none has.
+    """
+    if not ledger.is_served or not intent.kind.is_paying:
+        return None
+
+    async def recorded() -> send_permit.Permit:
+        permit = ledger.permit(is_paying=True)
+        try:
+            async with ledger.transaction() as tx:
+                tx.send_again(intent.intent_id, at=clock.now())
+        except LedgerError as error:
+            why = f"it waited for its turn, and that it leaves now could not be recorded: {error.sentence}"
+            return lambda: why
+        return permit
+
+    return recorded
 
 
 def event_of(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

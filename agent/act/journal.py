@@ -127,7 +127,7 @@ class Journal:
             self.guarded.take(intent.intent_id)
             return intent
         crashpoint.reached("sent", intent.kind.value)
-        with send_permit.under(permit):
+        with send_permit.under(permit, intents.renewal(intent, self._ledger, self._clock)):
             return await self._send(intent, decision, work)
 
     async def _go_on(self, intent: Intent, decision: Rent, kept: Lease, work: Workload | None) -> Intent | None:

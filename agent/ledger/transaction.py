@@ -95,6 +95,19 @@ class Transaction(SingleFactWrites):
         self._write(intent_rows.ADVANCED, {"this_intent": intent_id, **intent_rows.row(intent)})
         return intent
 
+    def send_again(self, intent_id: str, *, at: dt.datetime) -> None:
+        """Record that the request of a sent intent leaves only now: it has waited for its turn.
+
+        Raises:
+            LedgerError: BAD_TRANSITION, the intent does not count as sent any more.
+        """
+        intent = self._news.intent(intent_id)
+        if intent is None or intent.state is not IntentState.SENT:
+            raise LedgerError(Code.BAD_TRANSITION, f"intent {intent_id} is settled and may not be sent")
+        later = dataclasses.replace(intent, sent_at=at)
+        self._news.intents[intent_id] = later
+        self._write(intent_rows.ADVANCED, {"this_intent": intent_id, **intent_rows.row(later)})
+
     def reopen_intent(self, intent: Intent, *, at: dt.datetime, outcome: str) -> None:
         """Put a resolved rent in doubt again, because its answer named a foreign instance.
 

@@ -27,6 +27,8 @@ BACKOFF_SECONDS = 0.25
 MAX_BYTES = 64 * 2**20
 """The whole market of 13,000 full rows is 31 MB; an answer of twice that is an attack or a mistake."""
 
+PROMPT_SECONDS = 1.0
+"""A write that has waited this long for its turn is recorded again before it leaves."""
 STATUS_PAGE = "check the market's status page"
 OWN_SIDE = "check this machine's network, and `url` in the market's table if it is set"
 
@@ -157,7 +159,10 @@ class Transport:
             closed, nothing was sent), Unauthorized (no usable key, nothing was sent), Withheld (this daemon may not
             send any more, nothing was sent).
         """
+        began = self._clock.monotonic()
         await self._pace.turn(call.lane, door=call.door)
+        if self._clock.monotonic() - began >= PROMPT_SECONDS:
+            await send_permit.renew()
         send_permit.check()
         body = call.body or b"{}"
         try:

@@ -117,3 +117,20 @@ def test_a_paying_request_is_withheld_when_its_record_is_old_and_nothing_blocks_
         await world.until_running()
 
     play(story, seed=1, workloads=(work(slots=1),))
+
+
+def test_orders_that_wait_for_their_turn_at_the_market_are_recorded_again_and_leave() -> None:
+    """Vast.ai takes a rent every 4.5 s. The third of a batch was withheld, and its healthy offer got a cooldown."""
+
+    async def story(world: Rehearsed) -> None:
+        mine = lead(world)
+        mine._boottime = world.clock.monotonic
+        mine.lost = lambda: None  # type: ignore[method-assign]
+        await world.cycle()
+        intents = await world.intents(IntentKind.RENT)
+        assert [intent.state for intent in intents] == [IntentState.CONFIRMED] * 4
+        sent = sorted(intent.sent_at for intent in intents if intent.sent_at is not None)
+        assert (sent[-1] - sent[0]).total_seconds() > leadership.SENT_SECONDS
+        assert len(world.orders) == len(intents)
+
+    play(story, seed=1, workloads=(work(slots=4),))

@@ -60,6 +60,8 @@ def after_refusal(
     requests of orders on a lease are counted. A rent that gpubid itself refuses delays its slot alone. A refusal of its
     image is a failed start of a workload that never ran: a market whose registry fails for a while holds no work.
     """
+    if reason == cooldowns.WITHHELD:
+        return ()
     if isinstance(decision, Rent) and reason in cooldowns.OF_OURS:
         until = now + cooldowns.OWN_REFUSAL_WAIT
         return (Cooldown(CooldownKind.SLOT, str(decision.slot), until, f"{cooldowns.OWN_REFUSAL}{sentence}"),)

@@ -54,6 +54,8 @@ OF_THE_ACCOUNT = frozenset({"missing_billing"}) | OUT_OF_CREDIT
 """Refusals that only a person can end, and that another host would give too."""
 OF_OURS = frozenset({"no_credential", "no_guard", "no_workload"})
 """Refusals of gpubid itself, before anything was sent: they say nothing about the offer or its market."""
+WITHHELD = "withheld"
+"""The code of a write that did not leave, as this daemon could not show that it leads: the next cycle tries again."""
 OF_THE_WORK = frozenset({"bad_image"})
 """Refusals of the workload itself: they say nothing about the market."""
 OWN_REFUSAL = "a refusal of gpubid itself: "

@@ -26,7 +26,7 @@ from agent.domain.record.event_kind import EventKind
 
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})
 OF_THE_HOST = frozenset({Cause.HOST_OFFLINE, Cause.HOST_GONE})
-NOT_OF_A_MARKET = cooldowns.OF_OURS | cooldowns.OF_THE_WORK
+NOT_OF_A_MARKET = cooldowns.OF_OURS | cooldowns.OF_THE_WORK | {cooldowns.WITHHELD}
 """Refusals that say nothing about the market that gave them."""
 
 
