@@ -183,7 +183,7 @@ class WorkloadTable(Table):
     max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
     """The workload is held after it failed at once on this many hosts."""
     max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
-    """The workload is held after this many failed starts within a day."""
+    """After this many failed starts within a day the workload is held; while a lease works it only rents nothing."""
     ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()
     """Ports of the container to open to the outside."""
     ready: Literal["none", "log", "port", "http"] = "none"

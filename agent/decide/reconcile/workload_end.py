@@ -29,6 +29,7 @@ from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload, WorkloadKind
 
 FAST = timedelta(minutes=3)
@@ -70,7 +71,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     marked += [Marked(taken, lease.slot.workload, lease, None) for lease, taken in stalls.tallies(fleet, changes)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
-    marked += _over_budget(fleet, [*standing, *(mark.record for mark in marked)])
+    marked += _over_budget(fleet, [*standing, *(mark.record for mark in marked)], changed)
     places = {rest.place for rest in standing}
     return tuple(mark for mark in marked if mark.record.place[0] not in _ONCE or mark.record.place not in places)
 
@@ -344,27 +345,47 @@ def _of_running_time(fleet: Fleet) -> Iterator[Marked]:
         yield Marked(rest, target.workload, lease, EventKind.WORKLOAD_DONE, sentence)
 
 
-def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord]) -> Iterator[Marked]:
-    """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
+def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mapping[str, Lease]) -> Iterator[Marked]:
+    """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones.
+
+    A workload of which a lease works only rents nothing more. `changed` are the leases that this listing changed.
+    """
     known = tuple(standing)
     tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
-    held = {rest.target for rest in known if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
+    stopped = {(rest.word, rest.target) for rest in known if isinstance(rest, OperatorHold)}
     for work in fleet.workloads:
         target = holds.of_workload(work.name)
-        if target in held:
+        if (Word.HELD, target) in stopped:
             continue
+        works = (Word.DRAIN, target) in stopped or _does_one_work(fleet, work, changed)
         is_one_task = failed_tasks.is_one_of_many(fleet, work)
         yield from (hold(fleet, None, place, why) for place, why in failed_tasks.held(fleet, work, known))
         exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
         if refused := guard_refusal.why_held(work, known):
-            yield hold(fleet, None, target, refused)
+            yield _stopped(fleet, work, refused, works=works)
         elif exits >= work.max_fast_exits:
             why = f"it failed at once on {exits} hosts: correct the command or the image"
-            yield hold(fleet, None, target, why)
+            yield _stopped(fleet, work, why, works=works)
         elif starts >= work.max_failed_starts * (work.most_live if is_one_task else 1):
-            yield hold(fleet, None, target, f"{starts} starts failed within a day")
+            why = f"{starts} starts failed within a day"
+            yield _stopped(fleet, work, why, works=works)
         elif failed := failed_tasks.why_stopped(fleet, work, known):
             yield failed_tasks.stopped(fleet, work, failed) if is_one_task else hold(fleet, None, target, failed)
+
+
+def _does_one_work(fleet: Fleet, work: Workload, changed: Mapping[str, Lease]) -> bool:
+    mine = (changed.get(each.lease_id, each) for each in fleet.leases if each.slot.workload == work.name)
+    return any(usefulness.is_useful(each, work) and not each.has_failed for each in mine)
+
+
+def _stopped(fleet: Fleet, work: Workload, why: str, *, works: bool) -> Marked:
+    """Return the hold of a workload; if one of its leases `works`, only the mark that it rents nothing more."""
+    target = holds.of_workload(work.name)
+    if not works:
+        return hold(fleet, None, target, why)
+    rest = OperatorHold(Word.DRAIN, target, fleet.now, f"gpubid, because {why}")
+    sentence = f"{work.name} rents nothing more, and what runs goes on: {why}; then `gpubid resume {work.name}`"
+    return Marked(rest, work.name, None, EventKind.WORKLOAD_HELD, sentence)
 
 
 def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: Workload) -> int:

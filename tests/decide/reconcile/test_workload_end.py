@@ -21,6 +21,7 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
@@ -206,6 +207,19 @@ def test_the_budget_of_failed_starts_holds_once() -> None:
     assert scopes(fleet) == [(Word.HELD, "workload:train")]
     held = held_back("held", "workload:train")
     assert scopes(builders.fleet(workloads=(work,), tallies=counted, holds=(held,))) == []
+
+
+def test_failed_starts_stop_no_lease_that_works() -> None:
+    """Twelve failed starts of one replica paused every healthy one."""
+    work = builders.workload(max_failed_starts=2, slots=2)
+    counted = tuple(tally("failed_start", f"train@vast-{number}") for number in (7, 8))
+    well = builders.lease(1, slot=Slot("train", 1))
+    fleet = builders.fleet(workloads=(work,), tallies=counted, leases=(well,))
+    assert scopes(fleet) == [(Word.DRAIN, "workload:train")]
+    drained = held_back("drain", "workload:train")
+    assert scopes(builders.fleet(workloads=(work,), tallies=counted, holds=(drained,))) == [], "also once it is outbid"
+    ill = msgspec.structs.replace(well, has_failed=True)
+    assert scopes(msgspec.structs.replace(fleet, leases=(ill,))) == [(Word.HELD, "workload:train")]
 
 
 def test_an_image_that_cannot_be_had_blames_no_host() -> None:
