@@ -9,9 +9,10 @@ import pytest
 
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import OnStall, StallRule
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
 from agent.web.reading import views
@@ -79,6 +80,31 @@ async def test_a_service_that_dies_on_its_host_again_and_again_moves(tmp_path: P
         assert listed["labels"]["__meta_gpubid_lease"] == world.lease().lease_id, "it serves again elsewhere"
         last = (await world.events("lease.unhealthy"))[-1]
         assert last.reason.startswith("unhealthy: its service does not answer after 2 restarts; ")
+
+
+async def test_a_service_whose_program_ends_on_its_host_again_and_again_moves(tmp_path: Path) -> None:
+    asked = serving(("SIM_EXIT_AFTER", "600"), kind=WorkloadKind.SERVICE)
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
+        held = await world.until_running()
+        await world.until(lambda: held.lease_id not in {lease.lease_id for lease in world.leases()}, 120)
+        await world.until_running()
+        assert world.lease().host != held.host
+
+
+async def test_a_service_that_comes_back_dead_after_a_pause_is_restarted_and_then_moves(tmp_path: Path) -> None:
+    """Nothing looked at it, and it billed until a person came."""
+    async with rehearsed(tmp_path, workloads=(serving(),), poll=MINUTE) as world:
+        held = await world.until_running()
+        await served(world)
+        contract = world.contract()
+        contract.env = {**contract.env, "SIM_READY_AFTER": "never"}
+        await world.app.say(Order("pause", "train"), "a test")
+        await world.until(lambda: world.lease().state is LeaseState.PAUSED)
+        await world.app.say(Order("resume", "train"), "a test")
+        await world.until(lambda: world.lease().restarts == 1, 60)
+        await world.until(lambda: held.lease_id not in {lease.lease_id for lease in world.leases()}, 120)
+        await served(world)
+        assert world.lease().host != held.host
 
 
 async def test_a_disk_that_may_hold_the_only_copy_is_kept_and_told(tmp_path: Path) -> None:

@@ -351,11 +351,9 @@ def _lost(
     kind = EventKind.LEASE_FAILED if has_failed and not failed_start.is_unmade(row) else kind
     rest = loss_cooldown.of(lease, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(lease, after, kind, charges, why, evidence, rest)
-    return (
-        replace(change, after=msgspec.structs.replace(after, end_reason=workload_end.FAST_EXIT))
-        if workload_end.is_fast(change)
-        else change
-    )
+    if workload_end.is_fast(change):
+        return replace(change, after=msgspec.structs.replace(after, end_reason=workload_end.FAST_EXIT))
+    return replace(change, after=liveness.after_exit(fleet, lease, after))
 
 
 def _updated(

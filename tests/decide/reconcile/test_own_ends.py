@@ -5,7 +5,7 @@ import pytest
 from agent.decide.facts import LeaseChanged
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
-from agent.domain.work.workload import WorkloadKind
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 from tests.support.listings import changed, seen
 
@@ -16,3 +16,26 @@ def test_the_own_end_of_a_batch_is_no_interruption_and_that_of_a_service_is_one(
     first = seen(builders.lease(), row, work=work)
     fact: LeaseChanged = changed(seen(builders.lease(), row, at=1, memory=first.memory, work=work))
     assert (fact.kind, fact.cause) == (event, Cause.CONTAINER_EXIT)
+
+
+@pytest.mark.parametrize(
+    ("restarts", "ready", "place", "after"),
+    [
+        (0, 1, CheckpointPlace.NONE, (1, False)),
+        (2, 1, CheckpointPlace.NONE, (3, True)),
+        (2, 7, CheckpointPlace.NONE, (1, False)),
+        (2, 1, CheckpointPlace.DISK, (3, False)),
+    ],
+    ids=["once", "again and again", "after long health", "with the only copy"],
+)
+def test_a_service_that_ends_again_and_again_is_given_up(
+    restarts: int, ready: int, place: CheckpointPlace, after: tuple[int, bool]
+) -> None:
+    """It was started on its host every twelve minutes, for ever."""
+    work = builders.workload(kind=WorkloadKind.SERVICE, checkpoint=Checkpoint(place=place))
+    held = builders.lease(restarts=restarts, run_since=builders.ago(hours=ready), was_ready=True, runs=3)
+    row = builders.instance(state=InstanceState.EXITED)
+    first = seen(held, row, work=work)
+    change = changed(seen(held, row, at=1, memory=first.memory, work=work))
+    assert (change.after.restarts, change.after.has_failed) == after
+    assert change.after.end_reason.startswith("unhealthy: its container ended by itself, and 2 ") is after[1]

@@ -9,7 +9,8 @@ Invariants:
 4. A disk that may hold the only copy of work is not given up (rule 11): its service is restarted again and again, also
    where it is not ready after a restart.
 5. Where a market cannot pause, nothing is restarted in place: the service is given up, and that counts as a failure.
-6. A service that was ready, stopped, and is not ready again in time is unhealthy too.
+6. A service whose container ends by itself again and again is given up too.
+7. A service that was ready, stopped, and is not ready again in time is unhealthy too.
 """
 
 from collections.abc import Iterator
@@ -20,11 +21,12 @@ from msgspec.structs import replace
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Alert
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import only_copy, usefulness
 from agent.domain.work.ready_sign import Sighting
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 
 UNHEALTHY = "unhealthy"
 """The code of a service that does not answer, when its host is not blamed for it."""
@@ -105,6 +107,24 @@ def not_ready_again(fleet: Fleet, lease: Lease, said: str) -> tuple[Lease, Event
     after = f"after {lease.restarts} restart(s)" if lease.restarts else "again, as it was before it stopped"
     reason = f"{UNHEALTHY}: its service is not ready {after}; {said}"
     return replace(lease, unhealthy_since=fleet.now, end_reason=reason), EventKind.LEASE_UNHEALTHY
+
+
+def after_exit(fleet: Fleet, before: Lease, after: Lease) -> Lease:
+    """Return a lost lease; that of a service whose container ended by itself counts that as a restart in vain.
+
+    After too many in a row another host is tried, as for a service that does not answer.
+    """
+    work = fleet.workload(before.slot.workload)
+    is_end = after.interrupted_by is Cause.CONTAINER_EXIT and not after.has_failed
+    if work is None or work.kind is not WorkloadKind.SERVICE or not is_end:
+        return after
+    began = before.ready_since or before.run_since or fleet.now
+    ends = 1 + (0 if fleet.now - began >= FORGIVEN_AFTER else before.restarts)
+    counted = replace(after, restarts=ends)
+    if ends <= MOST_RESTARTS or not only_copy.may_leave(before, work):
+        return counted
+    reason = f"{UNHEALTHY}: its container ended by itself, and {ends - 1} starts before that were in vain"
+    return replace(counted, has_failed=True, end_reason=reason)
 
 
 def unwatched(fleet: Fleet, lease: Lease) -> Lease:
