@@ -74,11 +74,11 @@ def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
         return None
     whole = of_workload(fleet, work)
     if whole is not None and whole.is_over:
-        return _reason(work, whole)
+        return _reason(work, place, whole)
     for lease in fleet.occupants_of(place):
         own = of_lease(fleet, work, lease)
         if own is not None and own.is_over and own.limit.then is AtLimit.PAUSE:
-            return _reason(work, own)
+            return _reason(work, place, own)
     return None
 
 
@@ -92,9 +92,9 @@ def endings(fleet: Fleet) -> Iterator[Pause | Release]:
         if over is None or over.limit.then is AtLimit.MOVE:
             continue
         if over.limit.gives_up_disks and may_leave(lease, work):
-            yield Release(lease, _reason(work, over))
+            yield Release(lease, _reason(work, lease.slot, over))
         elif not fleet.is_stopped(lease):
-            yield Pause(lease, _reason(work, over))
+            yield Pause(lease, _reason(work, lease.slot, over))
 
 
 def done(fleet: Fleet) -> Iterator[tuple[Target, Lease | None, str]]:
@@ -213,9 +213,9 @@ def _ground(ran: Ran) -> str:
     return f"its max_running: {ran.sentence}"
 
 
-def _reason(work: Workload, ran: Ran) -> Reason:
-    whose = work.name if ran.limit.of is LimitOf.WORKLOAD else "its lease"
+def _reason(work: Workload, place: Slot, ran: Ran) -> Reason:
+    whose, which = (work.name, work.name) if ran.limit.of is LimitOf.WORKLOAD else ("its lease", str(place))
     verb = "done" if work.kind is WorkloadKind.BATCH else "release"
-    way_on = f"raise max_running in [workloads.{work.name}], or `gpubid {verb} {work.name}`"
+    way_on = f"raise max_running in [workloads.{work.name}], or `gpubid {verb} {which}`"
     has_run = f"{whose} has run {span_text.minutes(ran.time)} of {span_text.minutes(ran.limit.most)}"
     return Reason(CODE, f"{has_run}, so {_THEN[ran.limit.then]}; {way_on}")

@@ -65,12 +65,13 @@ def test_a_guard_that_is_silent_or_whose_work_has_not_begun_shows_nothing(told: 
     assert judged(None, told) == (RUNS, None)
 
 
-def test_idleness_that_only_a_guard_showed_ends_when_it_falls_silent() -> None:
+def test_idleness_ends_when_whoever_showed_it_falls_silent() -> None:
+    """Work that nobody saw idle was paused, or released, fifteen minutes after one listing had shown no use."""
     idle = msgspec.structs.replace(RUNS, idle_since=ago(minutes=20))
     assert judged(None, report(0.0), idle)[0] == idle
     assert judged(None, None, idle) == (RUNS, None)
     unguarded = msgspec.structs.replace(idle, guard_run=None)
-    assert judged(None, None, unguarded) == (unguarded, None), "a listing without the figure shows nothing new"
+    assert judged(None, None, unguarded) == (msgspec.structs.replace(unguarded, idle_since=None), None)
 
 
 def test_work_in_both_figures_ends_a_reported_idleness() -> None:

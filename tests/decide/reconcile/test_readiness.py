@@ -59,6 +59,11 @@ def test_a_good_probe_makes_it_ready_from_when_it_was_made() -> None:
     assert (change.after.ready_since, change.after.was_ready) == (builders.ago(minutes=1), True)
 
 
+def test_idle_time_from_before_a_sign_was_asked_for_does_not_go_on() -> None:
+    change = told(world(replace(FRESH, idle_since=builders.ago(minutes=4)), Sighting("1", NOW)))
+    assert (change.kind, change.after.idle_since) == (None, None)
+
+
 def test_what_is_ready_late_has_no_reason_of_its_wait() -> None:
     late = replace(LATE, end_reason="not_ready: runs since 11:29 and shows no sign of work; port 8080 does not answer")
     change = told(world(late, Sighting("1", NOW, is_ready=True)))

@@ -21,9 +21,9 @@ def lease(index: int, market: str, ran: float, unread: float = 0.0) -> Lease:
     return builders.lease(index, slot=slot(index=index - 1), market=market, ran_micros=round(ran * 60e6), **times)
 
 
-def fleet(*leases: Lease, dark: str = "") -> Fleet:
+def fleet(*leases: Lease, dark: str = "", limit: RunningLimit = LIMIT) -> Fleet:
     kept = Checkpoint(place=CheckpointPlace.REMOTE)
-    work = builders.workload(slots=2, max_running=(LIMIT,), checkpoint=kept)
+    work = builders.workload(slots=2, max_running=(limit,), checkpoint=kept)
     views: dict[str, Any] = {name: builders.view(market=name, is_fresh=name != dark) for name in ("vast", "runpod")}
     return builders.fleet(workloads=(work,), leases=leases, markets=views)
 
@@ -41,3 +41,14 @@ def test_time_on_an_unread_market_uses_nothing_up() -> None:
 def test_a_lease_on_an_unread_market_is_not_ended_although_its_time_is_over() -> None:
     both = lease(1, "vast", ran=70), lease(2, "runpod", ran=70, unread=5)
     assert ended(fleet(*both, dark="runpod")) == ["vast"]
+
+
+def test_the_command_that_is_named_ends_no_more_than_what_has_run_its_time() -> None:
+    """For one lease it named the order that marks every slot of its workload as done."""
+    alone = RunningLimit(dt.timedelta(hours=1), LimitOf.LEASE, AtLimit.PAUSE, dt.timedelta(minutes=5))
+    both = fleet(lease(1, "vast", ran=70), lease(2, "runpod", ran=20), limit=alone)
+    (pause,) = running_limits.endings(both)
+    assert pause.reason.sentence.endswith("or `gpubid release train/0`")
+    idle = running_limits.why_idle(both, slot(index=0))
+    assert idle is not None
+    assert idle.sentence.endswith("or `gpubid release train/0`")

@@ -2,7 +2,8 @@
 
 Invariants:
 1. Each of the two is believed if it shows them idle: a host cannot go on billing by a false use in its guard's beats.
-2. A guard that is silent, or whose work has not begun, shows nothing. Time in the dark is no idleness.
+2. A guard that is silent, or whose work has not begun, shows nothing. Time in the dark or without a figure is no
+   idleness.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,8 +54,8 @@ def judged(
     """Return a running lease with the time since when its GPUs idle. What an unread listing had shown is unknown."""
     use, below = _use(fleet, lease, row), (work.idle if work is not None else IdleRule()).below
     if use is None:
-        # A guard that fell silent may have shown them idle before: nobody knows whether they still are.
-        return replace(lease, idle_since=None) if lease.guard_run is not None else lease, None
+        # Whoever showed them idle before is silent: nobody knows whether they still are.
+        return replace(lease, idle_since=None), None
     if use >= below:
         was_told = usefulness.is_idle(lease, work, fleet.now)
         return replace(lease, idle_since=None), EventKind.LEASE_BUSY if was_told else None

@@ -65,7 +65,8 @@ def _judged(
     if work is not None and ready_waits.is_awaited(work, lease):
         after, kind = _awaited(fleet, view, work, lease, row)
         if kind is not None or not stalls.is_given_up_on(lease):
-            return after, kind
+            # A reload may have asked for a sign of work whose GPUs idled: nobody looks at them now.
+            return msgspec.structs.replace(after, idle_since=None), kind
     elif work is not None and liveness.is_watched(work, lease):
         after, kind = liveness.judged(fleet, view, work, lease)
         if kind is not None:
