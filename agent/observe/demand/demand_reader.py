@@ -2,7 +2,8 @@
 
 Invariants:
 1. No cycle waits for an answer: at most one question a workload is under way, each with a deadline.
-2. A question without an answer leaves the last answer as it is. After a gap the time of steady answers begins anew.
+2. A question that does not end counts as one without an answer, and no other one is begun beside it.
+3. A question without an answer leaves the last answer as it is. After a gap the time of steady answers begins anew.
 """
 
 import asyncio
@@ -33,6 +34,8 @@ LASTING = timedelta(minutes=10)
 GAP = 3
 """After this many multiples of `every` without an answer, the series of earlier answers counts as interrupted."""
 LEAST_GAP = timedelta(minutes=2)
+STUCK_SECONDS = 60.0
+"""A question that lasts longer does not end: its program cannot be killed, as on a file server that hangs."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -60,6 +63,8 @@ class DemandReader:
         self._running = {name: task for name, task in self._running.items() if not task.done()}
         for name, terms in wanted.items():
             last, now = self._asked_at.get(name), self._clock.monotonic()
+            if name in self._running and last is not None and now - last >= STUCK_SECONDS:
+                self._note_trouble(name, "the question does not end, and cannot be ended")
             if name not in self._running and (last is None or now - last >= terms.every.total_seconds()):
                 self._asked_at[name] = now
                 self._running[name] = self._spawn(self._ask(name, terms))
