@@ -256,8 +256,9 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             yield Proposal(place, None, waiting[place])
             continue
         answer = slots.view_or_proposal(fleet, place, ground.in_force)
-        if place in leaving and (isinstance(answer, SlotView) or demand_window.outranks(answer)):
-            answer = leaving[place]
+        ending = leaving.get(place)
+        if ending is not None and (isinstance(answer, SlotView) or demand_window.outranks(ending, answer)):
+            answer = ending
         if isinstance(answer, Proposal):
             yield answer
         else:

@@ -8,9 +8,10 @@ import pytest
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot_demand import Demand, DemandFrom
 from agent.domain.work.order import Order
+from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.queue_page import served
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 SHRINK = dt.timedelta(minutes=10)
 
@@ -99,3 +100,19 @@ async def test_a_hand_sets_the_slots_for_a_time(tmp_path: Path) -> None:
             await world.app.say(Order("demand", "train"), "me")
             await cycle(world, 15)
             assert running(world) == 1
+
+
+async def test_a_disk_that_is_not_wanted_does_not_wait_for_the_next_window(tmp_path: Path) -> None:
+    """All disks of a workload without tasks billed from Friday evening to Monday."""
+    until_one = WindowRule("0 0 * * *", dt.timedelta(hours=1))
+    async with served() as page:
+        page.tasks = "8"
+        terms = Demand(0, DemandFrom.HTTP, page.url, per_slot=4, shrink_after=SHRINK)
+        kept = Checkpoint(place=CheckpointPlace.REMOTE)
+        asked = work(slots=4, demand=terms, checkpoint=kept, windows=(until_one,), outside=Outside.PAUSE)
+        async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
+            await cycle(world, 65)
+            assert [lease.state for lease in world.leases()] == [LeaseState.PAUSED] * 2, "its window is over"
+            page.tasks = "1"
+            await cycle(world, 14)
+            assert [lease.state for lease in world.leases()] == [LeaseState.PAUSED], "one is still wanted"

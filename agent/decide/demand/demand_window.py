@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from agent.decide.demand import wanted_slots
 from agent.decide.reconcile.probes import liveness
+from agent.decide.run_times import run_windows, running_limits
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
@@ -49,8 +50,14 @@ def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
 
 
-def outranks(proposal: Proposal) -> bool:
-    """Return whether the ending of a slot that is not wanted replaces this proposal: a start, or half of a restart."""
+def outranks(ending: Proposal, proposal: Proposal) -> bool:
+    """Return whether the ending of a slot that is not wanted replaces this proposal.
+
+    It replaces a start and half of a restart. A release also replaces the wait for a window: only the disk bills there.
+    """
+    waits = proposal.kind is None and proposal.reason.code in {run_windows.CODE, running_limits.CODE}
+    if waits and ending.kind is IntentKind.RELEASE:
+        return True
     return proposal.kind is IntentKind.RESUME or proposal.reason.code == liveness.RESTART
 
 
