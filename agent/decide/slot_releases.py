@@ -9,7 +9,7 @@ from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import readback, workload_end
 from agent.decide.reconcile.guards import guard_refusal, untaken_task
-from agent.decide.reconcile.probes import liveness, lost_move, stalls, taken_over
+from agent.decide.reconcile.probes import idleness, liveness, lost_move, stalls, taken_over
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
@@ -18,7 +18,6 @@ from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.hold import Word
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted
-from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.idle_rule import OnIdle
 from agent.domain.work.only_copy import may_leave, may_leave_at_a_price
@@ -131,10 +130,10 @@ def _idle(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     work = fleet.workload(lease.slot.workload)
     if work is None or work.idle.then is not OnIdle.RELEASE or not may_leave(lease, work) or not fleet.is_seen(lease):
         return None
-    held = operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot), work)
-    if held is None or not usefulness.is_idle(lease, work, fleet.now):
+    held = in_force.holds.get((Word.HELD, hold.of_slot(lease.slot)))
+    if held is None or not held.ground.startswith(idleness.GROUND):
         return None
-    return Reason("idle", held.sentence)
+    return Reason("idle", operator_holds.reason(held, work).sentence)
 
 
 def _is_never_started(lease: Lease, in_force: InForce) -> bool:

@@ -52,11 +52,11 @@ def test_metering_keeps_what_the_row_does_not_tell() -> None:
         "ends_at": NOW + timedelta(days=3),
         "bid_since": LATE,
         "ready_since": LATE,
-        "idle_since": LATE,
         "state_since": LATE,
     }
-    held = builders.lease(accrued_until=LATE, **kept)
+    held = builders.lease(accrued_until=LATE, idle_since=LATE, **kept)
     after = changed(seen(held, ROW)).after
+    assert after.idle_since is None, "nobody knows whether its GPUs idle on"
     assert {name: getattr(after, name) for name in kept} == kept
     assert after.host_floor == held.host_floor
     told = builders.instance(floor=builders.per_hour("0.19"), ends_at=NOW + timedelta(days=1))

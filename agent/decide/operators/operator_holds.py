@@ -51,7 +51,7 @@ def find(
         for target in targets:
             first = holds.get((word, target))
             if first is not None:
-                return _reason(first, work)
+                return reason(first, work)
     return None
 
 
@@ -60,7 +60,8 @@ def ordered(verb: str) -> Reason:
     return Reason(PAST[Word.KILL] if verb == Word.KILL else "ordered", f"ordered by `gpubid {verb}`")
 
 
-def _reason(given: OperatorHold, work: Workload | None) -> Reason:
+def reason(given: OperatorHold, work: Workload | None) -> Reason:
+    """Return a hold as the reason of what it does, with the command that ends it."""
     word, target = given.word, given.target
     if word is Word.HELD:
         return Reason(word.value, f"{target} is held: {given.ground}; {_way_on(target, work)}")

@@ -23,6 +23,8 @@ from agent.domain.work.workload import Workload
 
 DARK = timedelta(minutes=10)
 """After this long without a listing, longer than a lease that runs goes unmetered, its idleness is counted anew."""
+GROUND = "its GPUs are used below"
+"""The first words of the ground of a hold for idle GPUs."""
 ONE_BEAT = timedelta(minutes=3)
 """A beat that has not changed for this long is of a silent guard: it beats once a minute, and is read once a minute."""
 
@@ -75,7 +77,7 @@ def held(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[tuple[Lease, st
             continue
         if usefulness.is_idle(lease, work, fleet.now) and lease.idle_since is not None:
             since = f"since {lease.idle_since:%H:%M} UTC"
-            yield lease, f"its GPUs are used below {work.idle.below:g} % {since} at {lease.billing_rate}"
+            yield lease, f"{GROUND} {work.idle.below:g} % {since} at {lease.billing_rate}"
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
