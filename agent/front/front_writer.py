@@ -24,6 +24,7 @@ from agent.domain import front_report
 from agent.domain.front_report import FrontReport
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.front import haproxy_commands, haproxy_socket, haproxy_state, proxy_formats
 from agent.front.haproxy_socket import ProxyUnreachableError
@@ -79,16 +80,25 @@ class FrontWriter:
         """Begin to make the proxies equal to the leases; those in `drained` get no new request."""
         known = {front.name: front for front in fronts}
         works, leases = {work.name: work for work in workloads}, tuple(leases)
-        now, leaving = self._clock.now(), {lease.lease_id for lease in drained}
-        self._asked = {lease: self._asked.get(lease, now) for lease in leaving}
+        slots = {lease.lease_id: lease.slot for lease in drained}
+        self._asked = {lease: at for lease, at in self._asked.items() if lease in slots}
         self._keep({name: read for name, read in self._read.items() if name in known})
         self.statuses = {name: status for name, status in self.statuses.items() if name in known}
         self._running = {name: task for name, task in self._running.items() if not task.done()}
         for name, front in known.items():
             work = works.get(front.workload)
             if work is not None and name not in self._running:
-                wanted = served_leases(leases, work, front.port, leaving, may_be_local=self._local_markets)
-                self._running[name] = self._spawn(self._write(front, wanted))
+                wanted = served_leases(leases, work, front.port, set(slots), may_be_local=self._local_markets)
+                self._running[name] = self._spawn(self._write(front, wanted, self._asked_with(work, slots)))
+
+    def _asked_with(self, work: Workload, slots: Mapping[str, Slot]) -> Mapping[str, datetime]:
+        """Return since when the leases of a service are asked to be drained: from now on those that were not before.
+
+        A write that began earlier asked nothing, so its report must not count as one of the drain.
+        """
+        mine = [lease for lease, slot in slots.items() if slot.workload == work.name]
+        self._asked |= {lease: self._clock.now() for lease in mine if lease not in self._asked}
+        return dict(self._asked)
 
     async def settle(self) -> None:
         """Wait for the requests under way."""
@@ -98,17 +108,19 @@ class FrontWriter:
         """End every request."""
         await background_tasks.end(self._running)
 
-    async def _write(self, front: Front, wanted: Sequence[ServedLease]) -> None:
+    async def _write(self, front: Front, wanted: Sequence[ServedLease], asked: Mapping[str, datetime]) -> None:
         try:
             if front.haproxy is not None:
-                await self._to_haproxy(front, front.haproxy, wanted)
+                await self._to_haproxy(front, front.haproxy, wanted, asked)
             elif front.file is not None:
                 self._to_file(front, front.file, wanted)
         except (ProxyUnreachableError, UnreadableStateError, OSError) as error:
             self._keep({name: read for name, read in self._read.items() if name != front.name})
             self._note(FrontStatus(front.name, front.workload, len(wanted), trouble=str(error)))
 
-    async def _to_haproxy(self, front: Front, path: Path, wanted: Sequence[ServedLease]) -> None:
+    async def _to_haproxy(
+        self, front: Front, path: Path, wanted: Sequence[ServedLease], asked: Mapping[str, datetime]
+    ) -> None:
         shown = await self._servers(front, path)
         changes = haproxy_commands.changes(shown, wanted, front.backend)
         if changes.commands:
@@ -119,7 +131,7 @@ class FrontWriter:
         by_place = {server.place: server for server in shown if not server.is_off}
         of_leases = {each.lease_id: by_place[each.place] for each in wanted if each.place in by_place}
         read = {
-            lease: FrontReport(at, server.is_drained, server.sessions, self._asked.get(lease))
+            lease: FrontReport(at, server.is_drained, server.sessions, asked.get(lease))
             for lease, server in of_leases.items()
         }
         self._keep({**self._read, front.name: read})
