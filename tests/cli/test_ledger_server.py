@@ -43,6 +43,9 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     await _is_told_that_nobody_may_open_it(tmp_path)
     old = await gpubid(tmp_path, "ledger", "events")
     assert (old.code, "was moved to" in old.err) == (1, True), old
+    # A box that still has the old file would end by label what the leader rents again.
+    killed = await gpubid(tmp_path, "kill", "--yes")
+    assert (killed.code, "because another box may lead" in killed.err) == (1, True), killed
 
     keys = f'path = "rehearsal.sqlite"\nurl = "{url}"\nschema_name = "{engines.schema(tmp_path)}"\n'
     config.write_text(SHIPPED.replace('path = "gpubid.sqlite"\n', keys + 'credential_file = "word"\n'))

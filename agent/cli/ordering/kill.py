@@ -287,11 +287,16 @@ def _here(
 def _by_label(
     config: "Config", named: named_markets.Named, progress: kill_progress.Progress, error: "LedgerError", *, wait: bool
 ) -> Answer:
-    """End by label after an error of the ledger. End with its message if another box may lead, or a fix is at hand."""
-    if config.ledger_server is not None and error.code in kill_by_label.UNKNOWN_LEAD:
-        kill_by_label.refuse_beside_leader(error.sentence, progress)
+    """End by label after an error of the ledger. End with its message if another box may lead, or a fix is at hand.
+
+    A ledger on a server may be led by another box whatever is wrong with it here, and one that was moved is led there.
+    """
+    from agent.ledger.ledger_errors import Code
+
     if error.code not in kill_by_label.UNUSABLE:
         exits.refused(error)
+    if config.ledger_server is not None or error.code is Code.MOVED:
+        kill_by_label.refuse_beside_leader(error.sentence, progress)
     return kill_by_label.without_ledger(config, named, progress, error, wait=wait)
 
 

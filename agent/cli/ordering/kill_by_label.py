@@ -39,8 +39,6 @@ UNUSABLE = frozenset(
     }
 )
 """Errors of a ledger that must not prevent a kill. LOCKED is none: a daemon that has the ledger would rent again."""
-UNKNOWN_LEAD = frozenset({Code.UNREACHABLE, Code.UNWRITABLE, Code.UNLED, Code.DEPOSED, Code.NO_DRIVER})
-"""Errors of a ledger on a server that leave open whether another box leads. Its daemon would rent again."""
 ROUND_SECONDS = 5.0
 FOR_A_PERSON = (
     "no call ends what is left: its market calls it over, and nobody can prove that. Look at the console of its cloud, "
