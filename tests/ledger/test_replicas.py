@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,13 +83,19 @@ def test_a_replica_that_went_away_is_a_danger_still(primary: Server, seen: Calla
     gone = seen(lambda each: not each.connected)
     assert replicas.danger(gone) == "", "the server has forgotten it"
     remembered = replicas.after(with_it, gone)
-    assert "third followed asynchronously" in replicas.danger(remembered)
+    assert "the replica third is away while no commit waits for it" in replicas.danger(remembered)
     assert replicas.danger(replicas.after(remembered, gone)), "and goes on to be one"
     set_names(primary.url, "third")
     try:
         named = seen(lambda each: each.names)
         assert replicas.danger(replicas.after(remembered, named)) == ""
-        assert replicas.after(named, gone) == gone, "one that confirmed commits has all of them wherever it is"
+        followed = replace(named, connected=("third",))
+        assert replicas.danger(replicas.after(followed, gone)), "it lacks what is committed without it"
+        away = replicas.after(followed, named)
+        assert not replicas.danger(away), "each commit waits for it"
+        assert replicas.danger(replicas.after(away, gone)), "until the setting is emptied"
+        promoted = replace(gone, since="a moment ago")
+        assert not replicas.danger(replicas.after(followed, promoted)), "it may lead now"
     finally:
         set_names(primary.url, "")
 

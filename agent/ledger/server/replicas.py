@@ -4,7 +4,7 @@ PostgreSQL calls them standbys. Here a standby is a daemon.
 
 1. Only a replica that confirms each commit is sure to have it. Without `synchronous_standby_names` none does.
 2. A replica that is away lacks what was committed since. So a slot that nobody reads counts as a replica, and so does
-   one that followed asynchronously a moment ago.
+   one that followed a moment ago, once no commit waits for it.
 3. Programs that only store the log, such as pg_receivewal, are listed like replicas; they cannot take over.
 """
 
@@ -42,8 +42,9 @@ class Replicas:
 
     `names` is the server's `synchronous_standby_names`. `connected` has the application name of each replica,
     `confirming` those of them that confirm commits, None where the role may not see that. `unread_slots` are physical
-    slots that nobody reads. `left` has the replicas that followed asynchronously when last seen, and are gone.
-    `has_confirming_receiver` says that a program that only stores the log confirms commits.
+    slots that nobody reads. `left` has the replicas that followed when last seen and are gone.
+    `has_confirming_receiver` says that a program that only stores the log confirms commits. `since` is when the server
+    was started, which tells it from one that took over.
     """
 
     names: str = ""
@@ -52,6 +53,7 @@ class Replicas:
     unread_slots: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=())
     has_confirming_receiver: bool = False
+    since: str = ""
 
 
 def look(raw: "psycopg.Connection[Any]") -> Replicas:
@@ -64,18 +66,24 @@ def look(raw: "psycopg.Connection[Any]") -> Replicas:
     replicas = [(name, state) for name, state in followers if name not in RECEIVERS]
     is_shown = all(state is not None for _, state in followers)
     names = raw.execute("SHOW synchronous_standby_names").fetchone()
+    since = raw.execute("SELECT pg_postmaster_start_time()::text").fetchone()
     return Replicas(
         names="" if names is None else names[0].strip(),
         connected=tuple(name for name, _ in replicas),
         confirming=tuple(name for name, state in replicas if state in _CONFIRMING) if is_shown else None,
         unread_slots=tuple(slot for (slot,) in raw.execute(_UNREAD_SLOTS.encode())),
         has_confirming_receiver=any(name in RECEIVERS and state in _CONFIRMING for name, state in followers),
+        since="" if since is None else since[0],
     )
 
 
 def after(before: Replicas, seen: Replicas) -> Replicas:
-    """Return what was seen now, with the replicas that followed asynchronously before and have left."""
-    if seen.names or not danger(before):
+    """Return what was seen now, with the replicas that followed before and have left.
+
+    One that confirmed commits has all of them only up to when `synchronous_standby_names` was emptied. After a takeover
+    it may be the server itself.
+    """
+    if before.names and before.since != seen.since:
         return seen
     left = {*before.left, *before.connected} - set(seen.connected)
     return replace(seen, left=tuple(sorted(left)))
@@ -113,8 +121,8 @@ def danger(seen: Replicas) -> str:
         )
     if seen.left:
         return (
-            f"the replica {', '.join(seen.left)} followed asynchronously, is away, and would forget paid orders if it "
-            f"took over: if it is gone for good, restart gpubid (`systemctl restart gpubid`); if not, "
+            f"the replica {', '.join(seen.left)} is away while no commit waits for it, and would forget paid orders "
+            f"if it took over: if it is gone for good, restart gpubid (`systemctl restart gpubid`); if not, "
             f"{_command(seen.left)}"
         )
     return ""
