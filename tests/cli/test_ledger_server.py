@@ -43,9 +43,7 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     await _is_told_that_nobody_may_open_it(tmp_path)
     old = await gpubid(tmp_path, "ledger", "events")
     assert (old.code, "was moved to" in old.err) == (1, True), old
-    # A box that still has the old file would end by label what the leader rents again.
-    killed = await gpubid(tmp_path, "kill", "--yes")
-    assert (killed.code, "because another box may lead" in killed.err) == (1, True), killed
+    await _ends_nothing_by_label(tmp_path)
 
     keys = f'path = "rehearsal.sqlite"\nurl = "{url}"\nschema_name = "{engines.schema(tmp_path)}"\n'
     config.write_text(SHIPPED.replace('path = "gpubid.sqlite"\n', keys + 'credential_file = "word"\n'))
@@ -71,6 +69,12 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
     await _is_told_the_whole_path_on_the_way_back(tmp_path, config)
     assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))
+
+
+async def _ends_nothing_by_label(place: Path) -> None:
+    """A box that still has the old file ended what the leader rents again."""
+    killed = await gpubid(place, "kill", "--yes")
+    assert (killed.code, "because another box may lead" in killed.err) == (1, True), killed
 
 
 def _is_told_which_keys_to_write(place: Path, url: str, moved: Ran) -> None:
