@@ -86,6 +86,10 @@ async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda:
     return future.result()
 
 
+READ_SECONDS = 60.0
+"""A cycle waits for some queries, and the watchdog ends a daemon whose cycle takes 20 polls."""
+
+
 class _Deadline:
     """Severs a transaction that takes too long. Its seconds begin once it is connected: before, nothing can be severed.
 
@@ -162,13 +166,18 @@ class ConnectionThread:
     async def read(self, query: sa.Executable, value_of: Callable[[Any], T]) -> list[T]:
         """Return the rows of a query as values, made on the ledger's thread to keep the event loop free.
 
-        Errors of `value_of` are passed on unchanged.
+        Errors of `value_of` are passed on unchanged. A server that answers nothing for `READ_SECONDS` ends the query:
+        a cycle waits for some.
 
         Raises:
             LedgerError: UNWRITABLE, CONFLICT or CORRUPT.
         """
-        found = partial(self._transact, lambda link: rows(link, query), reads=True)
-        return await self._finish(lambda: [value_of(row) for row in found()])
+        deadline = _Deadline(READ_SECONDS, self._link.sever)
+        found = partial(self._transact, lambda link: rows(link, query), connected=deadline.begin, reads=True)
+        try:
+            return await self._finish(lambda: [value_of(row) for row in found()])
+        finally:
+            deadline.end()
 
     async def each(self, query: sa.Executable, see: Callable[..., None]) -> None:
         """Call `see` with the columns of each row as it is read, on the ledger's thread; no row is kept.

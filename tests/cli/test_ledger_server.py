@@ -31,19 +31,15 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     where = ("--schema-name", engines.schema(tmp_path), "--credential-file", str(tmp_path / "word"))
     before = (await gpubid(tmp_path, "ledger", "events", "--json")).json
 
-    refused = await gpubid(tmp_path, "ledger", "move", "--to", database, *where)
-    assert (refused.code, postgres.PASSWORD in refused.err) == (2, False)
-    unnamed = await gpubid(tmp_path, "ledger", "move", "--to", url, *where[:2])
-    assert (unnamed.code, "cannot be reached" in unnamed.err) == (1, True)
-    assert "no password was given: --credential NAME or --credential-file FILE" in unnamed.err
+    await _refuses_a_password_in_the_address_and_none(tmp_path, database, url, *where[:2])
     moved = await gpubid(tmp_path, "ledger", "move", "--to", url, *where)
     assert moved.code == 0, moved
     assert "rows, sums and digests are the same" in moved.out
     _is_told_which_keys_to_write(tmp_path, url, moved)
     await _is_told_that_nobody_may_open_it(tmp_path)
+    await _ends_nothing_by_label(tmp_path)
     old = await gpubid(tmp_path, "ledger", "events")
     assert (old.code, "was moved to" in old.err) == (1, True), old
-    await _ends_nothing_by_label(tmp_path)
 
     keys = f'path = "rehearsal.sqlite"\nurl = "{url}"\nschema_name = "{engines.schema(tmp_path)}"\n'
     config.write_text(SHIPPED.replace('path = "gpubid.sqlite"\n', keys + 'credential_file = "word"\n'))
@@ -69,6 +65,14 @@ async def test_a_ledger_is_moved_and_used_from_there(database: str, tmp_path: Pa
     assert "fsync or full_page_writes is off" in " ".join(told.out.split()), "the tests' server has no fsync"
     await _is_told_the_whole_path_on_the_way_back(tmp_path, config)
     assert postgres.PASSWORD not in "".join(each.out + each.err for each in (moved, old, checked, planned, told))
+
+
+async def _refuses_a_password_in_the_address_and_none(place: Path, database: str, url: str, *where: str) -> None:
+    refused = await gpubid(place, "ledger", "move", "--to", database, *where, "--credential-file", str(place / "word"))
+    assert (refused.code, postgres.PASSWORD in refused.err) == (2, False)
+    unnamed = await gpubid(place, "ledger", "move", "--to", url, *where)
+    assert (unnamed.code, "cannot be reached" in unnamed.err) == (1, True)
+    assert "no password was given: --credential NAME or --credential-file FILE" in unnamed.err
 
 
 async def _ends_nothing_by_label(place: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agent.clock import SteppedClock
-from agent.ledger import store
+from agent.ledger import connection_thread, store
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
@@ -67,3 +67,18 @@ async def test_a_commit_has_its_whole_deadline_however_late_its_session_began(
         await asyncio.wait({waiting}, timeout=programs.PATIENCE_SECONDS)
         assert waiting.done(), "it waits without a deadline"
         assert (await waiting).code is Code.UNWRITABLE
+
+
+async def test_a_query_that_its_server_never_answers_ends(
+    served: Ledger, address: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cycle waited for it until the watchdog ended the daemon, and forgot what it owed the ledger."""
+    await record(served, 1)
+    reader = await served.reader()
+    monkeypatch.setattr(connection_thread, "READ_SECONDS", 0.3)
+    with administered(address) as raw, raw.transaction():
+        raw.execute(f"LOCK TABLE {address.schema}.leases IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(LedgerError) as refused:
+            await asyncio.wait_for(reader.leases(), programs.PATIENCE_SECONDS)
+        assert refused.value.code is Code.UNWRITABLE
+    assert await reader.leases() == []
