@@ -46,6 +46,8 @@ class Ledger:
         """The path that names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
         self.why_unwritable = ""
+        self.lapses = 0
+        """How often a write failed since the start. After each the tables may be those of another server."""
         """Why nothing may be paid for, and the fix: the last commit failed, or the ballast has no room. Else empty."""
         self.owed: tuple[OperatorHold, ...] = ()
         """A kill of everything that could not be committed yet; it counts in place of a recorded one."""
@@ -280,6 +282,7 @@ class Ledger:
 
     async def _after_failure(self, error: LedgerError) -> None:
         if error.code is Code.UNWRITABLE:
+            self.lapses += 1
             self.why_unwritable = error.sentence
             self._place.free_room()
         # Only the file shows whether a failed commit took place. If it cannot be read now, it is read before anything

@@ -19,9 +19,19 @@ class ReplicaWatch:
         self._ledger = ledger
         self._clock = clock
         self._looked_at: float | None = None
-        self.why_unpaid = "the replicas of the ledger's server have not been looked at yet" if ledger.is_served else ""
-        """Why nothing may be paid for, or an empty text."""
+        self._lapses = 0
+        self._why_unpaid = "the replicas of the ledger's server have not been looked at yet" if ledger.is_served else ""
         self._is_dangerous = False
+
+    @property
+    def why_unpaid(self) -> str:
+        """Why nothing may be paid for, or an empty text.
+
+        What was seen holds for the server that is written: after a lapse it may be another one.
+        """
+        if self._ledger.is_served and self._lapses != self._ledger.lapses:
+            return "the ledger's server failed a write, and its replicas have not been looked at since"
+        return self._why_unpaid
 
     async def look(self) -> None:
         """Look if a minute has passed, or if the ledger was unwritable since: then another server may have taken over.
@@ -31,17 +41,18 @@ class ReplicaWatch:
         """
         if not self._ledger.is_served or not self._is_due():
             return
+        lapses = self._ledger.lapses
         try:
             danger = await self._ledger.replica_danger()
         except LedgerError as error:
             if error.code is Code.DEPOSED:
                 raise
             self._looked_at = None
-            self.why_unpaid = f"the replicas of the ledger's server could not be looked at: {error.sentence}"
+            self._why_unpaid = f"the replicas of the ledger's server could not be looked at: {error.sentence}"
             return
-        self._looked_at = self._clock.monotonic()
+        self._looked_at, self._lapses = self._clock.monotonic(), lapses
         self._is_dangerous = bool(danger)
-        self.why_unpaid = f"{danger}; until then nothing is paid for" if danger else ""
+        self._why_unpaid = f"{danger}; until then nothing is paid for" if danger else ""
 
     def alerts(self) -> tuple[Alert, ...]:
         """Return the alert while a replica could forget orders."""
@@ -59,5 +70,6 @@ class ReplicaWatch:
         return (notices.of_leader(*shown, is_shown=leader.is_shown), *unpaid)
 
     def _is_due(self) -> bool:
-        at = self._looked_at
-        return at is None or not self._ledger.is_writable or self._clock.monotonic() - at >= LOOK_SECONDS
+        at, has_lapsed = self._looked_at, self._lapses != self._ledger.lapses
+        is_late = at is None or self._clock.monotonic() - at >= LOOK_SECONDS
+        return is_late or has_lapsed or not self._ledger.is_writable
