@@ -14,7 +14,7 @@ from agent.clock import SteppedClock
 from agent.ledger import storage, store
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import open_reader
-from agent.ledger.server import server_tables
+from agent.ledger.server import server_tables, session
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
@@ -84,6 +84,31 @@ async def test_a_lost_session_pays_for_nothing_once_and_then_goes_on(served: Led
     await record(served, 2)
     assert served.is_writable
     assert known(served) == {"n1", "n2"}
+
+
+async def test_a_session_whose_lock_was_confirmed_to_nobody_is_no_other_daemon(
+    served: Ledger, address: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line broke before the answer. The daemon ended, and forgot what it owed the ledger, a person's kill too."""
+    lost: list[Any] = []
+    locked, closed = session.take_lock, psycopg.Connection.close
+
+    def cut(raw: Any, *words: Any, **more: Any) -> None:
+        locked(raw, *words, **more)
+        if not lost:
+            lost.append(raw)
+            raise psycopg.OperationalError("the line broke")
+
+    monkeypatch.setattr(session, "take_lock", cut)
+    # The server has not noticed that nobody is there any more.
+    monkeypatch.setattr(psycopg.Connection, "close", lambda raw: None if raw in lost else closed(raw))
+    end_sessions(address)
+    codes = [(await refusal(served, number)).code for number in (1, 2, 3)]
+    assert codes == [Code.UNWRITABLE] * 3
+    closed(lost.pop())
+    lost.append(None)
+    await record(served, 4)
+    assert known(served) == {"n4"}
 
 
 async def test_a_deposed_daemon_writes_nothing_any_more(

@@ -1,6 +1,7 @@
 """A ledger in a schema of a PostgreSQL server. The small files beside a ledger are on this machine as before."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -27,6 +28,8 @@ from agent.ledger.server_address import ServerAddress
 from agent.ledger.storage_port import Password
 from agent.ledger.tables import schema
 
+OWN_PROCESSES = 8
+"""How many of our own last sessions are remembered, to tell them from those of another daemon."""
 PREPARE_SECONDS = 120.0
 """The longest time to create or upgrade the tables. A server without its synchronous replica would never end it."""
 
@@ -78,7 +81,8 @@ class ServerStorage:
         self._won: psycopg.Connection[Any] | None = None
         self._locked: psycopg.Connection[Any] | None = None
         self._epoch: int | None = None
-        self._last_process = 0
+        self._own_processes: deque[int] = deque(maxlen=OWN_PROCESSES)
+        """The server's processes of our last sessions, also of those whose lock nobody confirmed to us."""
         self._replicas = replicas.Replicas()
 
     @property
@@ -227,9 +231,11 @@ class ServerStorage:
         """Return the session that has the lock, or after its end a new one that gets it back in the same epoch."""
         raw, self._locked = self._locked, None
         if raw is not None and not raw.closed:
-            self._last_process = raw.info.backend_pid
+            self._own_processes.append(raw.info.backend_pid)
             return raw
         raw = self._session(reads=False)
+        # The server may give it the lock although its answer is lost.
+        self._own_processes.append(raw.info.backend_pid)
         try:
             with session.severed_after(raw, session.CONNECT_SECONDS):
                 leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
@@ -240,7 +246,7 @@ class ServerStorage:
             raw.close()
             if error.code is not Code.LOCKED:
                 raise
-            if found is not None and found.process != self._last_process:
+            if found is not None and found.process not in self._own_processes:
                 raise session.deposed(self.address) from error
             # Our own last session has not ended: its commit may still wait. Until then nothing is read or written.
             sentence = (
@@ -250,7 +256,6 @@ class ServerStorage:
         except BaseException:
             raw.close()
             raise
-        self._last_process = raw.info.backend_pid
         return raw
 
     def _elected(self) -> "psycopg.Connection[Any]":
