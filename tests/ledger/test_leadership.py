@@ -94,6 +94,12 @@ def test_eight_seconds_end_before_anybody_may_take_over() -> None:
         keepalive["tcp_keepalives_idle"] + keepalive["tcp_keepalives_interval"] * keepalive["tcp_keepalives_count"]
     )
     assert noticed > leader_row.SHOWN_SECONDS
+    assert session.UNANSWERED_SECONDS > leader_row.SHOWN_SECONDS
+
+
+def test_the_server_gives_an_unanswered_session_up_as_soon_as_a_silent_one(box: Box) -> None:
+    shown = box.lead._raw.execute("SHOW tcp_user_timeout").fetchone()
+    assert shown == (str(session.UNANSWERED_SECONDS * 1000),), "in milliseconds"
 
 
 def test_a_paying_request_leaves_within_five_seconds_of_its_record_and_an_ending_one_later(box: Box) -> None:

@@ -26,6 +26,8 @@ from agent.ledger.server_address import ServerAddress
 CONNECT_SECONDS = 5
 KEEPALIVE = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
 """A client that is cut off loses its session after about eleven seconds; by default the server waits two hours."""
+UNANSWERED_SECONDS = 11
+"""The same for a client that is cut off while an answer is on its way: then no keepalive is sent."""
 READ_PATIENCE_SECONDS = 5.0
 """How long a session that only reads waits for a table that somebody else has locked whole."""
 WRITER, LEADER = "ledger", "leader"
@@ -113,6 +115,7 @@ def _set(raw: "psycopg.Connection[Any]", address: ServerAddress, *, reads: bool)
         "default_transaction_read_only": "on" if reads else "off",
         # remote_apply adds a wait that only readers of a replica need.
         "synchronous_commit": "on",
+        "tcp_user_timeout": UNANSWERED_SECONDS * 1000,
         **KEEPALIVE,
     }
     if reads:
