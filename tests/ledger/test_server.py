@@ -14,7 +14,7 @@ from agent.clock import SteppedClock
 from agent.ledger import storage, store
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import open_reader
-from agent.ledger.server import server_tables, session
+from agent.ledger.server import server_errors, server_tables, session
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
@@ -379,3 +379,20 @@ async def test_upgrades_from_the_first_tables_lead_to_the_present_ones(
     with administered(address) as raw:
         assert shape(raw, first.schema) == shape(raw, address.schema)
         assert len(shape(raw, first.schema)) > 300
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ("XX000", Code.UNWRITABLE),
+        ("0A000", Code.UNWRITABLE),
+        ("26000", Code.UNWRITABLE),
+        ("XX001", Code.CORRUPT),
+        ("42P01", Code.CORRUPT),
+        ("23505", Code.CONFLICT),
+    ],
+)
+def test_only_a_known_damage_is_one(state: str, code: Code) -> None:
+    """An unknown state ended a standby for good: nobody starts a daemon again whose ledger is damaged."""
+    error = psycopg.errors.lookup(state)("x")
+    assert server_errors.in_our_words(error, "db").code is code

@@ -10,8 +10,8 @@ UNWRITABLE = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "42501")
 a locked object, an operator's hand or a shutdown, the server's own disk, a missing right."""
 BROKEN_RULE = ("21", "22", "23", "42601", "42P18", "42804", "42883")
 """A value that does not fit, a constraint, and statements that no release should have sent."""
-
-
+DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F", "42P07", "42710")
+"""A damaged table or index; no such table, column or schema, or one that is of something else: no ledger of ours."""
 _CHECK = "`gpubid doctor` checks the server; until then nothing is paid for"
 
 
@@ -42,6 +42,9 @@ def in_our_words(error: Exception, shown: str) -> LedgerError:
         return LedgerError(Code.UNWRITABLE, f"{shown} cannot be written ({why}): {_CHECK}")
     if not isinstance(cause, psycopg.Error) or not state or state.startswith(BROKEN_RULE):
         return LedgerError(Code.CONFLICT, f"the ledger refused a value ({why}): this is a defect, report it")
+    if not state.startswith(DAMAGED):
+        # A proxy or an extension may send any state. It says nothing about the tables, and may pass.
+        return LedgerError(Code.UNWRITABLE, f"{shown} failed in an unknown way ({state}, {why}): {_CHECK}")
     return LedgerError(
         Code.CORRUPT,
         f"{shown} is damaged or no ledger ({why}): restore the database from its backup, or name another schema",
