@@ -137,6 +137,23 @@ def test_a_second_box_is_refused_and_takes_over_a_lost_lead_with_the_next_epoch(
     assert box.code is Code.DEPOSED, "for good"
 
 
+def test_who_slept_since_it_won_does_not_end_the_session_of_who_leads_now(
+    box: Box, path: Path, address: ServerAddress
+) -> None:
+    """It ended that leader's session, perhaps in a commit, and began an epoch without the lead."""
+    storage = ServerStorage(path.with_name("b"), address, lambda *_: "")
+    slept = storage.connected()
+    storage.win(slept)
+    with psycopg.connect(address.url, autocommit=True) as raw:
+        session.end(raw, slept.info.backend_pid)
+        writes = session.holder(raw, address.schema)
+        with pytest.raises(LedgerError, match="another daemon may lead") as refused:
+            storage.lock()
+        assert (refused.value.code, session.holder(raw, address.schema)) == (Code.UNWRITABLE, writes)
+    assert writes is not None
+    assert box.code is None
+
+
 def test_a_beat_that_its_replica_did_not_confirm_is_none(box: Box) -> None:
     box.boot.seconds += leader_row.SHOWN_SECONDS
     trigger = "CREATE TRIGGER warn BEFORE UPDATE ON leader FOR EACH ROW EXECUTE FUNCTION warn()"

@@ -59,6 +59,19 @@ class Leadership:
         self._thread = threading.Thread(target=self._go_on, name="ledger-beat", daemon=True)
         self._thread.start()
 
+    def insist(self) -> None:
+        """Make sure that the session with the lock lives. Else another daemon may lead already.
+
+        Raises:
+            LedgerError: UNWRITABLE.
+        """
+        try:
+            with session.severed_after(self._raw, session.CONNECT_SECONDS):
+                self._raw.execute("SELECT 1")
+        except psycopg.Error as error:
+            why = f"the session that took the lead of {self._address.shown} has ended, so another daemon may lead"
+            raise LedgerError(Code.UNWRITABLE, f"{why}: start this one again") from error
+
     def leader(self) -> Leader | None:
         """Return this daemon as the leader, by its own last confirmed beat; None before that."""
         age = self.beat_age_seconds()

@@ -104,6 +104,8 @@ class ServerStorage:
         raw, self._won = self._won or self._elected(), None
         lead = Leadership(raw, self.address, self.connected, self._boottime)
         try:
+            # A standby may have slept since it won. It must not end the session of who leads now.
+            lead.insist()
             self._locked = self._writer()
         except BaseException:
             lead.release()
@@ -121,6 +123,8 @@ class ServerStorage:
         try:
             with session.severed_after(raw, PREPARE_SECONDS):
                 server_tables.prepare(raw, self.address)
+                if self.lead is not None:
+                    self.lead.insist()
                 leader = leader_row.begin(raw)
         except psycopg.Error as error:
             raise self._in_our_words(error) from error
