@@ -81,7 +81,7 @@ class Rig:
     async def begin(self) -> None:
         """Start the first leader, and wait until everything runs."""
         await boxes.until_led(await self.start(0))
-        await self.until(is_whole, "that both workloads run")
+        await self._run_again("that both workloads run")
 
     async def fail(self, step: str, kind: str) -> float | None:
         """Let the leader die at a step of a kind of write, and insist that the other daemon puts everything in order.

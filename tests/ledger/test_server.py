@@ -14,7 +14,7 @@ from agent.clock import SteppedClock
 from agent.ledger import storage, store
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import open_reader
-from agent.ledger.server import server_errors, server_tables, session
+from agent.ledger.server import server_tables, session
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.store import Ledger
 from tests.ledger.values import intent, lease
@@ -130,13 +130,21 @@ async def test_a_deposed_daemon_writes_nothing_any_more(
     assert {row[0] for row in engines.rows(path, "SELECT intent_id FROM intents", on=address)} == {"n1", "n2"}
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE leader SET epoch = epoch + 1", "UPDATE leader SET since = since + interval '1 second'"],
+    ids=["next", "again"],
+)
 async def test_an_epoch_that_is_over_stops_even_a_session_that_has_the_lock(
-    served: Ledger, address: ServerAddress
+    served: Ledger, address: ServerAddress, statement: str
 ) -> None:
-    """So does a pooler that gives sessions to whoever asks: the lock is of no use there, the number is."""
+    """So does a pooler that gives sessions to whoever asks: the lock is of no use there, the number is.
+
+    A server that went back in time gives a number again.
+    """
     with administered(address) as raw:
         raw.execute(f"SET search_path TO {address.schema}")
-        raw.execute("UPDATE leader SET epoch = epoch + 1")
+        raw.execute(statement)
     assert (await refusal(served, 1)).code is Code.DEPOSED
 
 
@@ -379,20 +387,3 @@ async def test_upgrades_from_the_first_tables_lead_to_the_present_ones(
     with administered(address) as raw:
         assert shape(raw, first.schema) == shape(raw, address.schema)
         assert len(shape(raw, first.schema)) > 300
-
-
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
-        ("XX000", Code.UNWRITABLE),
-        ("0A000", Code.UNWRITABLE),
-        ("26000", Code.UNWRITABLE),
-        ("XX001", Code.CORRUPT),
-        ("42P01", Code.CORRUPT),
-        ("23505", Code.CONFLICT),
-    ],
-)
-def test_only_a_known_damage_is_one(state: str, code: Code) -> None:
-    """An unknown state ended a standby for good: nobody starts a daemon again whose ledger is damaged."""
-    error = psycopg.errors.lookup(state)("x")
-    assert server_errors.in_our_words(error, "db").code is code

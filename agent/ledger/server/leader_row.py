@@ -1,16 +1,19 @@
 """The one row of table `leader`: the number of the epoch, who began it, and the last beat.
 
-1. A commit locks the row with FOR KEY SHARE, which no beat waits for. The begin of an epoch locks it with FOR UPDATE,
+1. An epoch is its number and when it began: a database that goes back in time gives a number a second time.
+2. A commit locks the row with FOR KEY SHARE, which no beat waits for. The begin of an epoch locks it with FOR UPDATE,
    so it waits until no commit of the former leader is pending.
 """
 
 import socket
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import psycopg
 
 from agent.ledger.leader import Leader
 from agent.ledger.server import session
+from agent.ledger.server.server_errors import NotCommitted
 from agent.ledger.server_address import ServerAddress
 
 SHOWN_SECONDS = 8.0
@@ -27,7 +30,7 @@ _ADDED = {
     "session": "BIGINT NOT NULL DEFAULT 0",
 }
 """The columns that the first table `leader` lacked."""
-HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s FOR KEY SHARE) AS held"
+HELD = "SELECT 1 / count(*) FROM (SELECT 1 FROM leader WHERE epoch = %s AND since = %s FOR KEY SHARE) AS held"
 """It fails if the epoch is over. In a pipeline the server then skips the commit, so both take one round trip."""
 _BEGIN = """
     INSERT INTO leader (one, epoch, host) VALUES (1, 1, %s) ON CONFLICT (one) DO UPDATE
@@ -40,7 +43,16 @@ _READ = """
     FROM leader
 """
 """The column of the session is read as JSON, because the table of a leader that is not upgraded yet lacks it."""
-_BEAT = "UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s"
+_BEAT = """
+    UPDATE leader SET beat_at = clock_timestamp(), page = %s, session = pg_backend_pid() WHERE epoch = %s AND since = %s
+"""
+
+
+class Epoch(NamedTuple):
+    """The number of an epoch, and when it began by the server's clock."""
+
+    number: int
+    since: datetime
 
 
 def complete(raw: "psycopg.Connection[Any]") -> None:
@@ -57,18 +69,34 @@ def complete(raw: "psycopg.Connection[Any]") -> None:
 
 
 def begin(raw: "psycopg.Connection[Any]") -> Leader:
-    """Begin the epoch of this daemon."""
-    with raw.transaction():
-        raw.execute("SELECT 1 FROM leader FOR UPDATE")
-        row = raw.execute(_BEGIN, (socket.gethostname(),)).fetchone()
+    """Begin the epoch of this daemon.
+
+    Raises:
+        NotCommitted: the server warned. A commit that waited for no replica can be lost, and its number be given again.
+    """
+    warnings: list[str] = []
+
+    def hear(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(notice.message_primary or "")
+
+    raw.add_notice_handler(hear)
+    try:
+        with raw.transaction():
+            raw.execute("SELECT 1 FROM leader FOR UPDATE")
+            row = raw.execute(_BEGIN, (socket.gethostname(),)).fetchone()
+    finally:
+        raw.remove_notice_handler(hear)
+    if warnings:
+        raise NotCommitted(f"it warned: {warnings[0]}")
     if row is None:
         raise RuntimeError("an upsert returns its row")
     return _leader(row)
 
 
-def beat(raw: "psycopg.Connection[Any]", epoch: int, page: str) -> bool:
+def beat(raw: "psycopg.Connection[Any]", epoch: Epoch, page: str) -> bool:
     """Write one beat of an epoch, in the session that has the lock. Return False if the epoch is over."""
-    return raw.execute(_BEAT, (page, epoch)).rowcount == 1
+    return raw.execute(_BEAT, (page, *epoch)).rowcount == 1
 
 
 def read(raw: "psycopg.Connection[Any]") -> Leader | None:
@@ -87,12 +115,12 @@ def _leader(row: tuple[Any, ...]) -> Leader:
     return Leader(int(epoch), since, host, page, beat_at, max(0.0, age), is_shown=shown, process=int(process))
 
 
-def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: int) -> None:
+def refuse_deposed(raw: "psycopg.Connection[Any]", address: ServerAddress, epoch: Epoch) -> None:
     """Raise LedgerError DEPOSED if another daemon has begun an epoch since.
 
     Raises:
         LedgerError: DEPOSED.
     """
-    row = raw.execute("SELECT epoch FROM leader").fetchone()
-    if row is None or row[0] != epoch:
+    row = raw.execute("SELECT epoch, since FROM leader").fetchone()
+    if row is None or Epoch(*row) != epoch:
         raise session.deposed(address)

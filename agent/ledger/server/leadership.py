@@ -43,7 +43,7 @@ class Leadership:
         self._connected = connected
         self._boottime = boottime
         self._process = raw.info.backend_pid
-        self._epoch = 0
+        self._epoch: leader_row.Epoch | None = None
         self._leader: Leader | None = None
         self._beaten_at: float | None = None
         self._is_broken = self._is_deposed = False
@@ -54,7 +54,7 @@ class Leadership:
 
     def begin(self, leader: Leader) -> None:
         """Begin to beat for an epoch that has just begun."""
-        self._leader, self._epoch = leader, leader.epoch
+        self._leader, self._epoch = leader, leader_row.Epoch(leader.epoch, leader.since)
         self.beat()
         self._thread = threading.Thread(target=self._go_on, name="ledger-beat", daemon=True)
         self._thread.start()
@@ -120,7 +120,7 @@ class Leadership:
         try:
             raw = self._session()
             self._warnings.clear()
-            self._is_deposed = not leader_row.beat(raw, self._epoch, self.page)
+            self._is_deposed = not leader_row.beat(raw, self._begun(), self.page)
         except LedgerError as error:
             self._is_broken, self._is_deposed = True, error.code is Code.DEPOSED
         except Exception:  # noqa: BLE001 - also a password that cannot be read now
@@ -158,15 +158,20 @@ class Leadership:
         self._raw.close()
         raw = self._connected()
         try:
-            leader_row.refuse_deposed(raw, self._address, self._epoch)
+            leader_row.refuse_deposed(raw, self._address, self._begun())
             self._take_back(raw)
-            leader_row.refuse_deposed(raw, self._address, self._epoch)
+            leader_row.refuse_deposed(raw, self._address, self._begun())
         except BaseException:
             raw.close()
             raise
         raw.add_notice_handler(self._hear)
         self._raw, self._process = raw, raw.info.backend_pid
         return raw
+
+    def _begun(self) -> leader_row.Epoch:
+        if self._epoch is None:
+            raise RuntimeError("a beat belongs to an epoch")
+        return self._epoch
 
     def _take_back(self, raw: "psycopg.Connection[Any]") -> None:
         try:

@@ -26,7 +26,7 @@ class ServerLink:
     probe = sa.text("SELECT count(*) FROM meta")
 
     def __init__(
-        self, address: ServerAddress, opened: "Callable[[], psycopg.Connection[Any]]", epoch: int | None
+        self, address: ServerAddress, opened: "Callable[[], psycopg.Connection[Any]]", epoch: leader_row.Epoch | None
     ) -> None:
         """Get sessions from `opened`; a reading link has no epoch."""
         self._address = address
@@ -63,7 +63,7 @@ class ServerLink:
         self._warnings.clear()
         try:
             with raw.pipeline():
-                raw.execute(leader_row.HELD, (self._epoch,))
+                raw.execute(leader_row.HELD, self._epoch)
                 done = raw.execute("COMMIT")
         except psycopg.errors.DivisionByZero:
             raise session.deposed(self._address) from None

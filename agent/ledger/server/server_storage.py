@@ -80,7 +80,7 @@ class ServerStorage:
         self._is_daemons = False
         self._won: psycopg.Connection[Any] | None = None
         self._locked: psycopg.Connection[Any] | None = None
-        self._epoch: int | None = None
+        self._epoch: leader_row.Epoch | None = None
         self._own_processes: deque[int] = deque(maxlen=OWN_PROCESSES)
         """The server's processes of our last sessions, also of those whose lock nobody confirmed to us."""
         self._replicas = replicas.Replicas()
@@ -126,9 +126,9 @@ class ServerStorage:
                 if self.lead is not None:
                     self.lead.insist()
                 leader = leader_row.begin(raw)
-        except psycopg.Error as error:
+        except (psycopg.Error, server_errors.NotCommitted) as error:
             raise self._in_our_words(error) from error
-        self._epoch = leader.epoch
+        self._epoch = leader_row.Epoch(leader.epoch, leader.since)
         if self.lead is not None:
             self.lead.begin(leader)
 
@@ -237,14 +237,16 @@ class ServerStorage:
         if raw is not None and not raw.closed:
             self._own_processes.append(raw.info.backend_pid)
             return raw
+        if self._epoch is None:
+            raise RuntimeError("a session that writes belongs to an epoch")
         raw = self._session(reads=False)
         # The server may give it the lock although its answer is lost.
         self._own_processes.append(raw.info.backend_pid)
         try:
             with session.severed_after(raw, session.CONNECT_SECONDS):
-                leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
+                leader_row.refuse_deposed(raw, self.address, self._epoch)
                 session.take_lock(raw, self.address)
-                leader_row.refuse_deposed(raw, self.address, self._epoch or 0)
+                leader_row.refuse_deposed(raw, self.address, self._epoch)
         except LedgerError as error:
             found = session.holder(raw, self.address.schema) if error.code is Code.LOCKED else None
             raw.close()
