@@ -324,8 +324,10 @@ def _row(fleet: Fleet, lease: Lease) -> Instance | None:
 
 def hold(fleet: Fleet, lease: Lease | None, target: Target, why: str) -> Marked:
     """Return the mark of a slot or workload that waits for a person."""
-    name = target.spoken
-    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid done {name}`"
+    name, work = target.spoken, fleet.workload(target.workload)
+    # The work of a service is never done.
+    end = "release" if work is not None and work.kind is WorkloadKind.SERVICE else "done"
+    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid {end} {name}`"
     return Marked(
         OperatorHold(Word.HELD, target, fleet.now, why), target.workload, lease, EventKind.WORKLOAD_HELD, sentence
     )
