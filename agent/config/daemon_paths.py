@@ -9,9 +9,9 @@ from pathlib import Path
 from agent.config import document, loading
 from agent.config.files import layers
 
-_LEDGER = re.compile(r"^\s*\[ledger\]\s*$(?P<rest>.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
+_LEDGER = re.compile(r"^\s*\[\s*ledger\s*\]\s*(?:#[^\n]*)?$(?P<rest>.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
 _PATH = re.compile(r"""^\s*path\s*=\s*["'](?P<path>[^"']+)["']""", re.MULTILINE)
-_SERVER = re.compile(r"^\s*url\s*=", re.MULTILINE)
+_SERVER = re.compile(r"""^\s*["']?url["']?\s*=""", re.MULTILINE)
 _SERVER_ON_ONE_LINE = re.compile(r"^\s*ledger\s*(?:\.\s*url\s*=|=\s*\{[^#\n]*\burl\s*=)", re.MULTILINE)
 _MOST = 1_000_000
 
@@ -31,10 +31,13 @@ class DaemonPaths:
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> DaemonPaths:
     """Return the ledger's path as the text names it, else its default path; and whether the text names a server."""
     state, runtime = loading.directories(path, os.environ if environment is None else environment)
-    texts = [_text(file) for file in layers.files(path)]
+    files = layers.files(path)
+    texts = [_text(file) for file in files]
     named = next((found for text in texts if (found := _ledger(text))), None)
     ledger = (state or Path()) / (named or document.LedgerTable().path)
-    return DaemonPaths(ledger, runtime, is_on_server=any(_names_server(text) for text in texts))
+    # What cannot be read may name one. Without any file there is nothing to lead.
+    is_unread = any(not text and file.exists() and file.stat().st_size for file, text in zip(files, texts, strict=True))
+    return DaemonPaths(ledger, runtime, is_on_server=is_unread or any(_names_server(text) for text in texts))
 
 
 def _text(file: Path) -> str:

@@ -166,7 +166,7 @@ class ConnectionThread:
     async def read(self, query: sa.Executable, value_of: Callable[[Any], T]) -> list[T]:
         """Return the rows of a query as values, made on the ledger's thread to keep the event loop free.
 
-        Errors of `value_of` are passed on unchanged. A server that answers nothing for `READ_SECONDS` ends the query:
+        Errors of `value_of` are passed on unchanged. A query that takes longer than `READ_SECONDS` on a server ends:
         a cycle waits for some.
 
         Raises:

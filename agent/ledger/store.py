@@ -46,9 +46,9 @@ class Ledger:
         """The path that names the small files beside the ledger, also where the tables are on a server."""
         self.fleet_id = ""
         self.why_unwritable = ""
+        """Why nothing may be paid for, and the fix: the last commit failed, or the ballast has no room. Else empty."""
         self.lapses = 0
         """How often a write failed since the start. After each the tables may be those of another server."""
-        """Why nothing may be paid for, and the fix: the last commit failed, or the ballast has no room. Else empty."""
         self.owed: tuple[OperatorHold, ...] = ()
         """A kill of everything that could not be committed yet; it counts in place of a recorded one."""
         self._writes_begun = self._writes_ended = 0

@@ -31,6 +31,7 @@ def test_the_path_is_read_as_far_as_the_text_tells(tmp_path: Path, text: str, le
     ("text", "is_on_server"),
     [
         ('[ledger]\nurl = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', True),
+        ('[ ledger ] # here\n"url" = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', True),
         ('ledger.url = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', True),
         ('ledger = { path = "mine", url = "postgresql://gpubid@db/gpubid" }\n[limits\nbroken', True),
         ('[ledger]\n# url = "postgresql://gpubid@db/gpubid"\n[limits\nbroken', False),

@@ -181,7 +181,7 @@ class WorkloadTable(Table):
     done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
     """Text of a log line that says that a batch is done. Without this key, the end of the container says so."""
     max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
-    """The workload is held after it failed at once on this many hosts."""
+    """The workload is held after it failed at once on this many hosts; while a lease works it only rents nothing."""
     max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
     """After this many failed starts within a day the workload is held; while a lease works it only rents nothing."""
     ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()

@@ -79,6 +79,7 @@ def metered(
         ready_since=lease.ready_since if goes_on else None,
         idle_since=lease.idle_since if goes_on else None,
         stop_seen_at=None,
+        restarts=lease.restarts if goes_on else liveness.restarts_after(lease, work, _stopped_at(change)),
     )
     after = after if goes_on else stalls.renewed(liveness.renewed(after))
     return running_time.counted(lease, after, charges, promised.ready), tuple(charges)

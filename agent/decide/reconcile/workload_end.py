@@ -29,7 +29,6 @@ from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
-from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload, WorkloadKind
 
 FAST = timedelta(minutes=3)
@@ -40,8 +39,8 @@ IMAGE_REFUSED, START_FAILED, NO_CAPACITY = "image_refused", "start_failed", "no_
 """Codes that begin the end reason of a failed start."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
-OF_A_RESTART = (liveness.UNHEALTHY, stalls.STALLED)
-"""Codes that begin the end reason of a lease that was restarted in place."""
+OF_A_STRETCH = (liveness.UNHEALTHY, stalls.STALLED, stalls.NOT_READY)
+"""Codes that begin the end reason of a lease for what its work did, or did not do, in one stretch of running."""
 SETTLES = timedelta(seconds=90)
 """How long an end waits to be judged: a host restarts a container within a minute (assumed), and such an end does not
 count."""
@@ -90,7 +89,7 @@ def is_blameless(end_reason: str) -> bool:
 def is_passing(lease: Lease) -> bool:
     """Return whether a new run clears the end reason of a lease, such as why it was restarted."""
     why = lease.end_reason
-    return why in {FAST_EXIT, guard_switch.SWITCHED} or (not lease.has_failed and why.startswith(OF_A_RESTART))
+    return why in {FAST_EXIT, guard_switch.SWITCHED} or (not lease.has_failed and why.startswith(OF_A_STRETCH))
 
 
 def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
@@ -350,7 +349,8 @@ def _of_running_time(fleet: Fleet) -> Iterator[Marked]:
 def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mapping[str, Lease]) -> Iterator[Marked]:
     """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones.
 
-    A workload of which a lease works only rents nothing more. `changed` are the leases that this listing changed.
+    A workload of which a lease has worked only rents nothing more, until no lease of it is left. `changed` are the
+    leases that this listing changed.
     """
     known = tuple(standing)
     tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
@@ -359,7 +359,8 @@ def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mapp
         target = holds.of_workload(work.name)
         if (Word.HELD, target) in stopped:
             continue
-        works = (Word.DRAIN, target) in stopped or _does_one_work(fleet, work, changed)
+        mine = _open_leases(fleet, work, changed)
+        works = any(_has_worked(each, work) for each in mine) or ((Word.DRAIN, target) in stopped and bool(mine))
         is_one_task = failed_tasks.is_one_of_many(fleet, work)
         yield from (hold(fleet, None, place, why) for place, why in failed_tasks.held(fleet, work, known))
         exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
@@ -375,9 +376,17 @@ def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mapp
             yield failed_tasks.stopped(fleet, work, failed) if is_one_task else hold(fleet, None, target, failed)
 
 
-def _does_one_work(fleet: Fleet, work: Workload, changed: Mapping[str, Lease]) -> bool:
+def _open_leases(fleet: Fleet, work: Workload, changed: Mapping[str, Lease]) -> list[Lease]:
     mine = (changed.get(each.lease_id, each) for each in fleet.leases if each.slot.workload == work.name)
-    return any(usefulness.is_useful(each, work) and not each.has_failed for each in mine)
+    return [each for each in mine if each.is_open and not each.is_held and each.state is not LeaseState.RELEASING]
+
+
+def _has_worked(lease: Lease, work: Workload) -> bool:
+    """Return whether a lease has been of use and may be again, also if it is outbid or unseen at this instant."""
+    was_useful = lease.was_ready if work.ready.is_asked else lease.has_run
+    return (
+        was_useful and not lease.has_failed and lease.state is not LeaseState.EXITED and lease.end_reason != FAST_EXIT
+    )
 
 
 def _stopped(fleet: Fleet, work: Workload, why: str, *, works: bool) -> Marked:

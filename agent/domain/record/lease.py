@@ -197,7 +197,8 @@ class Lease(msgspec.Struct, frozen=True):
     unhealthy_since: datetime | None = None
     """Since when its service is unhealthy; None while it answers or was not ready yet."""
     restarts: int = 0
-    """How often it was restarted because its service was unhealthy or its work stalled."""
+    """How often it was started again because its service was unhealthy or ended, or its work stalled, without long
+    health since."""
     restart_at: datetime | None = None
     """When its last such restart was decided, or its stop confirmed. It is due until a stretch of running begins after
     it, or another order stops the lease."""

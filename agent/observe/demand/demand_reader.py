@@ -49,6 +49,7 @@ class DemandReader:
         self._spawn = spawn
         self._running: dict[str, asyncio.Task[None]] = {}
         self._asked_at: dict[str, float] = {}
+        self._began_at: dict[str, float] = {}
         self._terms: dict[str, Demand] = {}
         self._answers: dict[str, deque[tuple[datetime, int]]] = {}
         self.reports: DemandReports = {}
@@ -61,12 +62,14 @@ class DemandReader:
             self._forget(name)
         self._terms = wanted
         self._running = {name: task for name, task in self._running.items() if not task.done()}
+        # A question's own deadline is in real seconds, also where the clock runs faster.
+        time = asyncio.get_running_loop().time
         for name, terms in wanted.items():
             last, now = self._asked_at.get(name), self._clock.monotonic()
-            if name in self._running and last is not None and now - last >= STUCK_SECONDS:
+            if name in self._running and time() - self._began_at[name] >= STUCK_SECONDS:
                 self._note_trouble(name, "the question does not end, and cannot be ended")
             if name not in self._running and (last is None or now - last >= terms.every.total_seconds()):
-                self._asked_at[name] = now
+                self._asked_at[name], self._began_at[name] = now, time()
                 self._running[name] = self._spawn(self._ask(name, terms))
 
     async def settle(self) -> None:

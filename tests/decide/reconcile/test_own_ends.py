@@ -3,8 +3,10 @@
 import pytest
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile.probes import liveness
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 from tests.support.listings import changed, seen
@@ -39,3 +41,27 @@ def test_a_service_that_ends_again_and_again_is_given_up(
     change = changed(seen(held, row, at=1, memory=first.memory, work=work))
     assert (change.after.restarts, change.after.has_failed) == after
     assert change.after.end_reason.startswith("unhealthy: its container ended by itself, and 2 ") is after[1]
+
+
+@pytest.mark.parametrize(("hours", "restarts"), [(7, 0), (1, 1)])
+def test_restarts_are_forgotten_at_the_end_of_a_long_stretch_in_health(hours: int, restarts: int) -> None:
+    """One restart months ago let a lease that was outbid go at its next slow start."""
+    held = builders.lease(restarts=1, run_since=builders.ago(hours=hours))
+    row = builders.instance(state=InstanceState.PAUSED)
+    first = seen(held, row)
+    assert changed(seen(held, row, at=1, memory=first.memory)).after.restarts == restarts
+
+
+def test_an_old_stretch_that_was_not_ready_says_nothing_of_the_next_one() -> None:
+    """Its GPUs idled while the next one loaded, and it was released for that."""
+    held = builders.lease(state=LeaseState.PAUSED, end_reason="not_ready: runs since 11:29 and shows no sign of work")
+    assert changed(seen(held, builders.instance())).after.end_reason == ""
+
+
+def test_a_service_that_ends_again_and_again_and_must_keep_its_disk_is_told() -> None:
+    kept = builders.workload(kind=WorkloadKind.SERVICE, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    held = builders.lease(state=LeaseState.EXITED, restarts=3, interrupted_by=Cause.CONTAINER_EXIT)
+    (alert,) = liveness.alerts(builders.fleet(leases=(held,), workloads=(kept,)))
+    assert alert.sentence.startswith("train/0 on host h1 ends by itself again and again")
+    free = builders.workload(kind=WorkloadKind.SERVICE)
+    assert not list(liveness.alerts(builders.fleet(leases=(held,), workloads=(free,))))

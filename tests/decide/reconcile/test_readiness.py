@@ -136,6 +136,10 @@ def test_what_is_left_to_a_person_is_watched_on_for_stalled_work_and_idle_gpus()
     assert stalled.end_reason.startswith("stalled: ")
     again = msgspec.structs.replace(fleet, leases=(stalled,), quiet={})
     assert seen(again) is None, "it is not told again that it is not ready"
+    goes_on = {kept.lease_id: Quiet(kept.began, NOW, NOW + timedelta(minutes=1))}
+    told_later = told(msgspec.structs.replace(again, quiet=goes_on))
+    assert (told_later.kind, told_later.after.stalled_since) == (EventKind.LEASE_PROGRESSED, None)
+    assert seen(msgspec.structs.replace(again, leases=(told_later.after,))) is None, "nor once its work goes on"
     idle = told(msgspec.structs.replace(world(kept, IN_VAIN, gpu_util=0.0), workloads=(work,))).after
     assert idle.idle_since == NOW
 

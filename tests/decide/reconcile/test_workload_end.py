@@ -217,9 +217,13 @@ def test_failed_starts_stop_no_lease_that_works() -> None:
     fleet = builders.fleet(workloads=(work,), tallies=counted, leases=(well,))
     assert scopes(fleet) == [(Word.DRAIN, "workload:train")]
     drained = held_back("drain", "workload:train")
-    assert scopes(builders.fleet(workloads=(work,), tallies=counted, holds=(drained,))) == [], "also once it is outbid"
-    ill = msgspec.structs.replace(well, has_failed=True)
-    assert scopes(msgspec.structs.replace(fleet, leases=(ill,))) == [(Word.HELD, "workload:train")]
+    outbid = msgspec.structs.replace(well, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID)
+    assert scopes(msgspec.structs.replace(fleet, leases=(outbid,))) == [(Word.DRAIN, "workload:train")]
+    assert scopes(msgspec.structs.replace(fleet, leases=(outbid,), holds=(drained,))) == [], "it is told once"
+    for changes in ({"has_failed": True}, {"state": LeaseState.EXITED}, {"end_reason": workload_end.FAST_EXIT}):
+        ill = msgspec.structs.replace(well, **changes)
+        assert scopes(msgspec.structs.replace(fleet, leases=(ill,))) == [(Word.HELD, "workload:train")]
+    assert scopes(msgspec.structs.replace(fleet, leases=(), holds=(drained,))) == [(Word.HELD, "workload:train")]
 
 
 def test_an_image_that_cannot_be_had_blames_no_host() -> None:

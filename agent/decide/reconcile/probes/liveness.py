@@ -109,6 +109,13 @@ def not_ready_again(fleet: Fleet, lease: Lease, said: str) -> tuple[Lease, Event
     return replace(lease, unhealthy_since=fleet.now, end_reason=reason), EventKind.LEASE_UNHEALTHY
 
 
+def restarts_after(before: Lease, work: Workload | None, stopped_at: datetime) -> int:
+    """Return how many restarts still count once a stretch of running is over: none after a long one in health."""
+    healthy_since = before.ready_since if work is not None and work.ready.is_asked else before.run_since
+    is_forgiven = healthy_since is not None and stopped_at - healthy_since >= FORGIVEN_AFTER
+    return 0 if is_forgiven else before.restarts
+
+
 def after_exit(fleet: Fleet, before: Lease, after: Lease) -> Lease:
     """Return a lost lease; that of a service whose container ended by itself counts that as a restart in vain.
 
@@ -118,8 +125,7 @@ def after_exit(fleet: Fleet, before: Lease, after: Lease) -> Lease:
     is_end = after.interrupted_by is Cause.CONTAINER_EXIT and not after.has_failed
     if work is None or work.kind is not WorkloadKind.SERVICE or not is_end:
         return after
-    began = before.ready_since or before.run_since or fleet.now
-    ends = 1 + (0 if fleet.now - began >= FORGIVEN_AFTER else before.restarts)
+    ends = after.restarts + 1
     counted = replace(after, restarts=ends)
     if ends <= MOST_RESTARTS or not only_copy.may_leave(before, work):
         return counted
@@ -214,10 +220,13 @@ def ended(before: Lease, after: Lease, fleet: Fleet) -> tuple[Charge, ...]:
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each lease whose service stays unhealthy after its restarts and whose disk must be kept."""
+    """Yield one alert for each lease whose service stays unhealthy, or ends, again and again and must keep its disk."""
     for lease in fleet.leases:
         work = fleet.workload(lease.slot.workload)
-        if work is None or lease.unhealthy_since is None or lease.has_failed:
+        if work is None or lease.has_failed:
+            continue
+        if lease.unhealthy_since is None:
+            yield from _of_ends(work, lease)
             continue
         can_restart = can_restart_in_place(fleet, lease)
         if (lease.restarts >= MOST_RESTARTS or not can_restart) and not only_copy.may_leave(lease, work):
@@ -228,3 +237,12 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             tried = f"after {lease.restarts} restarts" if can_restart else f"and {lease.market} cannot restart it"
             told = f"{sentence} since {lease.unhealthy_since:%H:%M} UTC, {tried}; {fix}"
             yield Alert(EventKind.ALERT_UNHEALTHY, lease.lease_id, told)
+
+
+def _of_ends(work: Workload, lease: Lease) -> Iterator[Alert]:
+    """Yield the alert of a service whose container ends again and again, and whose disk must be kept."""
+    is_end = lease.interrupted_by is Cause.CONTAINER_EXIT and work.kind is WorkloadKind.SERVICE
+    if is_end and lease.restarts > MOST_RESTARTS and not only_copy.may_leave(lease, work):
+        sentence = f"{lease.slot} on host {lease.host_id} ends by itself again and again, and each start is paid for"
+        fix = f"its disk may hold the only copy of work: copy it, then `gpubid release {lease.slot}`"
+        yield Alert(EventKind.ALERT_UNHEALTHY, lease.lease_id, f"{sentence}; {fix}")

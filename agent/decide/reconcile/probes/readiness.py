@@ -2,7 +2,8 @@
 
 Invariants:
 1. A probe that was not made proves nothing. Only time between probes without the sign makes a lease bad.
-2. A lease that was once ready, or ran before its workload had a sign, may hold work, so it is not given up for a probe.
+2. A lease that was once ready, or ran before its workload had a sign, may hold work, so it is not given up for a probe;
+   but a restart in vain gives it up where its disk may be left.
 3. Where checkpoints are kept on the disk (rule 11), the same holds for a lease whose guard reported a checkpoint of its
    own, and for one that may have been ready while nobody probed it.
 4. A lease that is kept although it is not ready is watched on for stalled work and idle GPUs.

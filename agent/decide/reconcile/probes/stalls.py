@@ -121,10 +121,18 @@ def judged(fleet: Fleet, work: Workload | None, lease: Lease) -> tuple[Lease, Ev
     if quiet is None:
         return lease, None
     if lease.stalled_at is not None and quiet.news_at is not None and quiet.news_at > lease.stalled_at:
-        return renewed(lease), EventKind.LEASE_PROGRESSED
+        return _progressed(work, lease), EventKind.LEASE_PROGRESSED
     if quiet.lasted < work.stalled.after:
         return lease, None
     return _treated(fleet, work, lease, quiet)
+
+
+def _progressed(work: Workload, lease: Lease) -> Lease:
+    """Return a lease whose work goes on. If it was kept although it was not ready, it stays so."""
+    after = renewed(lease)
+    if not work.ready.is_asked or lease.ready_since is not None:
+        return after
+    return msgspec.structs.replace(after, end_reason=f"{NOT_READY}: its work goes on, and shows no sign of readiness")
 
 
 def renewed(lease: Lease) -> Lease:
