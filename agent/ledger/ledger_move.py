@@ -2,7 +2,7 @@
 
 1. Both places are locked throughout. The source is only marked, never changed otherwise, and kept.
 2. At no instant can both be opened: the target stays marked as unfinished until the source is marked as moved. A move
-   that was broken off is run again.
+   that was broken off is run again, from the same source.
 """
 
 import datetime as dt
@@ -31,9 +31,28 @@ def move(source: Storage, target: Storage, at: dt.datetime) -> dict[str, TableFi
         # Taking the lock would create its file beside no ledger.
         raise offline.missing(source)
     with offline.held(source), offline.held(target):
+        if finished := _finished(source, target):
+            return finished
         offline.refuse_empty(source)
         with offline.opened(source) as from_there, offline.opened(_empty(target, at)) as to_there:
             return _moved(source, target, from_there, to_there)
+
+
+def _finished(source: Storage, target: Storage) -> dict[str, TableFigures] | None:
+    """End a move that broke off in its last step, when only the mark of the whole copy was left; None if none did."""
+    if target.is_missing():
+        return None
+    source.prepare()
+    target.prepare()
+    marks = offline.facts(source).get(MOVED_TO), offline.facts(target).get(UNFINISHED)
+    if marks != (_known_anywhere(target), _known_anywhere(source)):
+        return None
+    with offline.opened(source) as from_there, offline.opened(target) as to_there:
+        before: dict[str, TableFigures] = from_there.run(table_copy.figures)
+        if table_copy.differences(before, to_there.run(table_copy.figures)):
+            return None
+        to_there.run(_unmark)
+    return before
 
 
 def _moved(
@@ -51,8 +70,12 @@ def _moved(
     if found:
         raise LedgerError(Code.BAD_BACKUP, f"{target.shown} does not have what was sent: {'; '.join(found[:3])}")
     from_there.run(lambda link: _mark(link, MOVED_TO, _known_anywhere(target)))
-    to_there.run(lambda link: link.execute(sa.delete(schema.meta).where(schema.meta.c.key == UNFINISHED)).close())
+    to_there.run(_unmark)
     return before
+
+
+def _unmark(link: sa.Connection) -> None:
+    link.execute(sa.delete(schema.meta).where(schema.meta.c.key == UNFINISHED)).close()
 
 
 def _mark(link: sa.Connection, key: str, value: str) -> None:

@@ -27,7 +27,7 @@ def sentence(facts: Mapping[str, str], shown: str) -> str:
         )
     if UNFINISHED in facts:
         return (
-            f"a move from {facts[UNFINISHED]} to {shown} was broken off: run `gpubid ledger move` again; if that says "
-            "that the source was moved, the copy is whole and only its mark is left: see the handbook"
+            f"a move from {facts[UNFINISHED]} to {shown} was broken off: end it with the same "
+            "`gpubid ledger move`, run again there"
         )
     return ""

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from agent.ledger import fill_memory, single_facts
+from agent.ledger import fill_memory, moved_marks, single_facts
 from agent.ledger.connection_thread import Link
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -51,7 +51,10 @@ def missing(source: Storage) -> LedgerError:
 
 
 def refuse_empty(source: Storage) -> None:
-    """Raise LedgerError MISSING without a ledger, MOVED if it was moved. The right to write is held."""
+    """Raise LedgerError MISSING without a ledger, MOVED if it was moved or is half a copy.
+
+    The right to write is held.
+    """
     source.prepare()
     known = facts(source)
     if not known:
@@ -62,6 +65,8 @@ def refuse_empty(source: Storage) -> None:
             f"{source.shown} was moved to {known[MOVED_TO]} already: write that place under [ledger]; it has what was "
             "recorded since",
         )
+    # The ledger from which it was copied can still be opened: moved on, it would be a second one of the same fleet.
+    moved_marks.refuse(known, source.shown)
 
 
 class Open:

@@ -39,6 +39,8 @@ checkpoint = { at = "remote" }
 PATIENCE_SECONDS = 110.0
 SETTLED_SECONDS, OUTBID_SECONDS, RESUMED_SECONDS = 2.0, 30.0, 40.0
 """How long an order, a rival and a resume may take to have their effect. A second is half a minute of the market."""
+LOOKS_OF_A_PERSON = 3
+"""How often a person looks. At the first look the leader may still wait for what its last order did."""
 DYING_SECONDS = 300.0
 """How long a write is provoked again and again. One rival's bid takes over half a minute and may not do."""
 SAID_SECONDS = 20.0
@@ -182,13 +184,14 @@ class Rig:
 
     async def _run_again(self, what: str) -> None:
         """Wait until everything runs. If a host was taken and is worth waiting for, a person lets it go."""
-        try:
-            await self.until(is_whole, what, RESUMED_SECONDS)
-        except AssertionError:
+        for _ in range(LOOKS_OF_A_PERSON):
+            with contextlib.suppress(AssertionError):
+                await self.until(is_whole, what, RESUMED_SECONDS)
+                return
             for each in (await self.fleet())["slots"]:
                 if each["state"] == "paused" and WAITS in each["why"]:
                     await self._say("release", each["slot"])
-            await self.until(is_whole, what)
+        await self.until(is_whole, what)
 
     async def provoke(self, kind: str) -> None:
         """Do what makes the leader write a request of this kind, until it dies on the way.

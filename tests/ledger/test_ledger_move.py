@@ -102,8 +102,30 @@ async def test_a_move_that_breaks_off_leaves_one_ledger(
     half = await refusal(server, clock)
     assert half.code is Code.MOVED
     assert "broken off" in half.sentence
+    # Its source can still be opened: moved on, there would be two ledgers of one fleet.
+    with pytest.raises(LedgerError, match="broken off"):
+        ledger_move.move(server, storage.of(path.with_name("third.sqlite")), NOW)
     assert await write(path, clock, range(0)) == before, "the source is still the ledger"
     ledger_move.move(storage.of(path), server, NOW)
+    assert await write(server, clock, range(0)) == before
+
+
+async def test_a_move_that_breaks_off_in_its_last_step_is_ended_by_running_it_again(
+    path: Path, clock: SteppedClock, server: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No verb could open either place, and leases billed without a daemon until somebody typed SQL."""
+    before = await write(path, clock, range(1, 3))
+
+    def broken_off(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_move, "_unmark", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            ledger_move.move(storage.of(path), server, NOW)
+    assert [(await refusal(place, clock)).code for place in (path, server)] == [Code.MOVED] * 2
+    figures = ledger_move.move(storage.of(path), server, NOW)
+    assert figures["leases"].rows == 2
     assert await write(server, clock, range(0)) == before
 
 

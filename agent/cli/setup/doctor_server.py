@@ -30,7 +30,8 @@ def server(config: "Config", address: "ServerAddress") -> list[Line]:
         found = server_health.look(address, password)
         return [_reached(found, address.shown), *judged(found), *_rows(place)]
     except (LedgerError, CredentialError) as error:
-        fix = "make the server answer, or take url out of [ledger]"
+        # Without `url` a daemon here would begin a second ledger of the fleet, beside the leader's.
+        fix = "make the server answer; until then `gpubid kill --by-label` ends instances without the ledger"
         return [Line("ledger", Verdict.FAIL, str(error), fix)]
 
 

@@ -166,7 +166,9 @@ class DaskWorkers:
         for worker, each in workers.items():
             self._must_have_one_thread(worker, str(each["name"]), each["nthreads"])
         builds = self._client.run(_Sent(sent_functions.build), self._packages, on_error="return")
-        for worker, build in builds.items():
+        # One that is lost without a word is still listed for minutes. Each part shows the build of its worker again.
+        present = {worker: build for worker, build in builds.items() if not isinstance(build, OSError)}
+        for worker, build in (present or builds).items():
             self._must_be_alike(worker, str(workers.get(worker, {}).get("name", "")), build)
 
     def map(self, work: Work[P, A, R], problem: P, parts: Sequence[A]) -> Iterator[R]:
@@ -215,7 +217,9 @@ class DaskWorkers:
                 if not future.done():
                     self._must_have_workers()
                     continue
-                raise
+                # It ended between the two looks, or with a timeout of its own.
+                if (ended := future.exception()) is not None:
+                    raise _failed(ended) from ended
             except Exception as error:
                 raise _failed(error) from error
 

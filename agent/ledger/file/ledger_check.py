@@ -91,7 +91,7 @@ def verify(path: Path) -> Verification:
     """Return the check of a ledger or a backup. It may be in use, and damage is a finding, not an error.
 
     Raises:
-        LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA: another release wrote it; that is no damage.
+        LedgerError: OLDER_SCHEMA, NEWER_SCHEMA, UNRELEASED_SCHEMA: another release wrote it; that is no damage.
     """
     try:
         with closing(connection.connect(path, "ro")) as raw:
@@ -109,7 +109,11 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
     migrate.refuse_foreign(path, revision)
     migrate.refuse_unreleased(raw, path, revision)
     if revision != schema.REVISION:
-        return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
+        raise LedgerError(
+            Code.OLDER_SCHEMA,
+            f"{path} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it at its next "
+            "start (`systemctl restart gpubid`)",
+        )
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
     damage = _loose_tables(raw) + broken_rules(raw, RULES)
     return Verification(path, revision, counted, damage, broken_rules(raw, accounts(DAY)), moved(raw, str(path)))

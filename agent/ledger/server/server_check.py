@@ -7,6 +7,7 @@ import psycopg
 
 from agent.ledger.file import ledger_check
 from agent.ledger.file.ledger_check import Verification
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server import server_tables
 from agent.ledger.server_address import ServerAddress
 from agent.ledger.tables import schema
@@ -18,15 +19,19 @@ def verify(raw: "psycopg.Connection[Any]", address: ServerAddress) -> Verificati
     """Return the check of a ledger, of one instant.
 
     Raises:
-        LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA.
+        LedgerError: MISSING, CORRUPT, OLDER_SCHEMA, NEWER_SCHEMA, UNRELEASED_SCHEMA.
         psycopg.Error: the server failed.
     """
     place = Path(address.shown)
     raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     revision = server_tables.revision(raw, address)
+    if revision is None:
+        raise LedgerError(Code.MISSING, f"there is no ledger at {address.shown}: start the daemon once (`gpubid run`)")
     if revision != schema.REVISION:
-        return Verification(
-            place, revision or "", {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",)
+        raise LedgerError(
+            Code.OLDER_SCHEMA,
+            f"{address.shown} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it at "
+            "its next start (`systemctl restart gpubid`)",
         )
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}
     broken = ledger_check.broken_rules(raw, ledger_check.RULES)

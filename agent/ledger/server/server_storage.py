@@ -220,7 +220,11 @@ class ServerStorage:
             with raw:
                 return server_check.verify(raw, self.address)
         except psycopg.Error as error:
-            return Verification(Path(self.shown), "", {}, (self._in_our_words(error).sentence,))
+            found = self._in_our_words(error)
+            if found.code is not Code.CORRUPT:
+                # A server that does not answer, or a role without a right, says nothing about the rows.
+                raise found from error
+            return Verification(Path(self.shown), "", {}, (found.sentence,))
 
     def _writing(self) -> "psycopg.Connection[Any]":
         """Return the session that has the lock, for work beside a link."""
