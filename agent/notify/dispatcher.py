@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from agent import background_tasks
 from agent.clock import Clock
 from agent.config.notify_settings import Notify
 from agent.ledger.ledger_errors import LedgerError
@@ -29,6 +30,7 @@ log = structlog.get_logger("gpubid.notify")
 LATER_SECONDS = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0)
 GIVEN_UP_AFTER = dt.timedelta(days=1)
 MOST_WAITING = 1_000
+"""Of one channel. Of more, the least severe are dropped first, the oldest of those before the others."""
 READ_AT_ONCE = 500
 
 
@@ -70,6 +72,7 @@ class Dispatcher:
         self._read_to: int | None = None
         self._place = NotifiedPlace(ledger)
         self._wake = asyncio.Event()
+        self._delivering: dict[str, asyncio.Task[None]] = {}
 
     def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
         """Use other rules and channels from now on; messages for a removed channel are dropped."""
@@ -96,23 +99,40 @@ class Dispatcher:
             await self._begin()
         except LedgerError as error:
             log.warning("notify.unread", code=error.code.value, reason=error.sentence)
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self.round()
-            except Exception:
-                # Nobody waits for this task: without it every later message would be missing, unseen.
-                log.exception("notify.failed")
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                try:
+                    await self._look()
+                    await self._keep_place()
+                except Exception:
+                    # Nobody waits for this task: without it every later message would be missing, unseen.
+                    log.exception("notify.failed")
+        finally:
+            await background_tasks.end(self._delivering)
 
     async def round(self) -> None:
         """Read new events, and try due messages; no error of the ledger or of a channel reaches the caller."""
+        await self._look()
+        await background_tasks.settle(self._delivering)
+        await self._keep_place()
+
+    async def _look(self) -> None:
+        """Read new events, and begin to deliver to each channel that is not delivering and has a due message."""
         try:
             await self._collect()
         except LedgerError as error:
             log.warning("notify.unread", code=error.code.value, reason=error.sentence)
         self._end_quiet(self._clock.now())
-        await asyncio.gather(*(self._deliver_due(name) for name in self._channels))
+        self._delivering = {name: task for name, task in self._delivering.items() if not task.done()}
+        for name in self._channels.keys() - self._delivering.keys():
+            if self._due(name):
+                self._delivering[name] = asyncio.create_task(self._deliver_due(name))
+                # The place is kept once it has ended, and what became due meanwhile is tried.
+                self._delivering[name].add_done_callback(lambda _: self.wake())
+
+    async def _keep_place(self) -> None:
         if self._read_to is not None:
             try:
                 await self._place.keep(self._last_sent(self._read_to))
@@ -155,9 +175,12 @@ class Dispatcher:
 
     def _put(self, messages: Sequence[Message], now: dt.datetime) -> None:
         self._waiting.extend(self._parcel(message, now) for message in messages)
-        while len(self._waiting) > MOST_WAITING:
-            lost = self._waiting.popleft()
-            log.error("notify.lost", channel=lost.message.channel, title=lost.message.title, reason="too many wait")
+        for channel in {message.channel for message in messages}:
+            mine = [each for each in self._waiting if each.message.channel == channel]
+            mine.sort(key=lambda each: each.message.severity)
+            for lost in mine[: max(len(mine) - MOST_WAITING, 0)]:
+                self._drop(lost)
+                log.error("notify.lost", channel=channel, title=lost.message.title, reason="too many wait")
 
     def _parcel(self, message: Message, now: dt.datetime) -> _Parcel:
         until = quiet_hours.until(message, self._notify, now) if self._is_time_known() else None
@@ -175,9 +198,13 @@ class Dispatcher:
             mine = [each.message for each in over if each.message.channel == channel]
             self._waiting.append(_Parcel(quiet_hours.combined(mine), now, now))
 
+    def _due(self, channel: str) -> list[_Parcel]:
+        now = self._clock.now()
+        return [each for each in self._waiting if each.message.channel == channel and each.next_at <= now]
+
     async def _deliver_due(self, channel: str) -> None:
-        for parcel in [each for each in self._waiting if each.message.channel == channel]:
-            if self._waits(parcel) and parcel.next_at <= self._clock.now():
+        for parcel in self._due(channel):
+            if self._waits(parcel):
                 await self._try(parcel)
 
     def _waits(self, parcel: _Parcel) -> bool:

@@ -27,11 +27,15 @@ def until(message: Message, notify: Notify, now: dt.datetime) -> dt.datetime | N
 
 
 def combined(messages: Sequence[Message]) -> Message:
-    """Return one message in place of those of one channel that waited, the oldest first."""
+    """Return one message in place of those of one channel that waited: the most severe first, then the oldest.
+
+    Of too many lines the least severe are left out.
+    """
     if len(messages) == 1:
         return messages[0]
     first, last = messages[0], messages[-1]
-    lines = [line for message in messages for line in message.text.splitlines()]
+    by_severity = sorted(messages, key=lambda message: -message.severity)
+    lines = [line for message in by_severity for line in message.text.splitlines()]
     cut = len(lines) - MOST_LINES
     events = [event for message in messages for event in message.events]
     return Message(
@@ -39,7 +43,7 @@ def combined(messages: Sequence[Message]) -> Message:
         channel=first.channel,
         severity=max(message.severity for message in messages),
         title=f"gpubid: {len(messages)} messages of the quiet hours",
-        text="\n".join([*([f"(and {cut} lines before these)"] if cut > 0 else []), *lines[-MOST_LINES:]]),
+        text="\n".join([*lines[:MOST_LINES], *([f"(and {cut} lines that are no more severe)"] if cut > 0 else [])]),
         at=last.at,
         # A restart begins to read again at the first one.
         events=(*events[:1], *events[1:][-MOST_LINES:]),

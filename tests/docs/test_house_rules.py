@@ -98,7 +98,12 @@ def test_nobody_sleeps_on_the_thread() -> None:
 
 
 def test_tasks_start_where_they_are_waited_for() -> None:
-    waiting = ("agent/app.py", "agent/act/executor.py", "agent/markets/dstack/cloud_clients.py")
+    waiting = (
+        "agent/app.py",
+        "agent/act/executor.py",
+        "agent/markets/dstack/cloud_clients.py",
+        "agent/notify/dispatcher.py",
+    )
     assert list(matches(r"asyncio\.(create_task|ensure_future)\(", *waiting)) == []
 
 

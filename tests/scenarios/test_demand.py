@@ -1,5 +1,6 @@
 """A demand over real HTTP: slots follow it upwards at once and downwards slowly; silence changes nothing."""
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.queue_page import served
+from tests.support.scene import strategies
 from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 SHRINK = dt.timedelta(minutes=10)
@@ -97,7 +99,12 @@ async def test_a_hand_sets_the_slots_for_a_time(tmp_path: Path) -> None:
             await world.restart()
             await cycle(world, 2)
             assert running(world) == 3, "the ledger keeps it"
-            await world.app.say(Order("demand", "train"), "me")
+            world.is_checked = False  # the world's own labels keep the old name
+            renamed = dataclasses.replace(asked, name="fit", was="train")
+            world.app.reload(dataclasses.replace(world.config, workloads=(renamed,)), strategies())
+            await cycle(world, 2)
+            assert (running(world), {lease.slot.workload for lease in world.leases()}) == (3, {"fit"})
+            await world.app.say(Order("demand", "fit"), "me")
             await cycle(world, 15)
             assert running(world) == 1
 

@@ -18,9 +18,9 @@ log = structlog.get_logger("gpubid.workloads")
 
 
 async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -> None:
-    """Move leases, intents, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease.
+    """Move leases, intents, holds, demands and runs to a renamed workload, and begin due runs.
 
-    Hold a lease whose slot no workload has.
+    Record the spec of a new lease. Hold a lease whose slot no workload has.
 
     Raises:
         LedgerError: the ledger could not be written.
@@ -29,15 +29,18 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
     stepped = [(lease, _stepped(lease, workloads, known)) for lease in known.leases]
     renamed = reload.renamed_holds(known.holds, workloads)
     moved = reload.renamed_intents(known.intents, workloads)
+    demands = reload.renamed_demands(known.hand_demands, workloads, now)
     runs = guard_runs.due(known.guard_runs, workloads, now)
     is_same = all(before is after or before == after for before, after in stepped)
-    if is_same and not renamed and not moved and not runs:
+    if is_same and not renamed and not moved and not demands and not runs:
         return
     async with ledger.transaction() as tx:
         for before, after in stepped:
             _write(tx, before, after, now)
         for intent in moved:
             tx.move_intent(intent)
+        for demand in demands:
+            tx.keep_hand_demand(demand)
         begun = [run for run in runs if run.begun_at == now]
         # An open lease still does the work of its own run, and reports that.
         taken = {after.slot for _, after in stepped if after.is_open}

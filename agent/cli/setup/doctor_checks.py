@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.notify_settings import Notify
     from agent.config.settings import Config, MarketSettings
-    from agent.ledger.ledger_errors import LedgerError
     from agent.markets.port import Account, Market
     from agent.outside import Outside
 
@@ -177,14 +176,6 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _of_another_schema(error: "LedgerError") -> Line:
-    from agent.ledger.ledger_errors import Code
-
-    if error.code is Code.OLDER_SCHEMA:
-        return Line("ledger", Verdict.WARN, error.sentence, "restart the daemon")
-    return Line("ledger", Verdict.FAIL, error.sentence, "install the version of gpubid that wrote it")
-
-
 def ledger(config: "Config | DaemonPaths", now: datetime) -> list[Line]:
     """Check the ledger's file: whether it exists, is readable, undamaged and backed up. One on a server has no file."""
     from agent.ledger.file import ledger_check, sidecar
@@ -203,7 +194,7 @@ def ledger(config: "Config | DaemonPaths", now: datetime) -> list[Line]:
     try:
         verification = ledger_check.verify(file)
     except LedgerError as error:
-        return [_of_another_schema(error)]
+        return [Line("ledger", Verdict.FAIL, error.sentence, "install the version of gpubid that its daemon runs")]
     rows = sum(verification.counted.values())
     if verification.is_damaged:
         return [

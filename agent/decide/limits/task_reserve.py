@@ -48,7 +48,7 @@ def set_aside(decision: Decision, fleet: Fleet, after: CommittedSpend, scope: Sc
     each = None if work is None else cost_of_a_task(fleet, work)
     if work is None or each is None:
         return None
-    if not isinstance(decision, Rent) or fleet.leases_of(decision.slot):
+    if not isinstance(decision, Rent) or fleet.occupants_of(decision.slot):
         return money.ZERO
     live = _live(fleet, work)
     left = (each - task_costs.spent_on(place, mine, fleet.tasks, fleet.now) for place, mine in live.items())

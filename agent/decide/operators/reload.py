@@ -24,6 +24,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.workload import OnChange, Workload
@@ -331,6 +332,19 @@ def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) 
         for each in holds
         if each.target.workload in new_names
     }
+
+
+def renamed_demands(
+    demands: Mapping[str, HandDemand], workloads: Iterable[Workload], now: datetime
+) -> tuple[HandDemand, ...]:
+    """Return each demand by a person that is in force for a workload's old name: ended there, and under the new one."""
+    new_names = _new_names(workloads)
+    mine = [each for name, each in demands.items() if name in new_names and each.until > now]
+    return tuple(
+        demand
+        for each in mine
+        for demand in (replace(each, until=now), replace(each, workload=new_names[each.workload]))
+    )
 
 
 def renamed_intents(intents: Iterable[Intent], workloads: Iterable[Workload]) -> tuple[Intent, ...]:

@@ -15,7 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
-from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work
+from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work, held_work
 from agent.decide.run_times import running_limits
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
@@ -26,7 +26,7 @@ from agent.domain.record import hold as holds
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
-from agent.domain.record.hold import OperatorHold, Target, Word
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.workload import Workload, WorkloadKind
@@ -66,11 +66,11 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     marked += [*_of_batches(fleet, changed), *array_proof.marks(fleet)]
     marked += _of_running_time(fleet)
     on_hold = (*idleness.held(fleet, changed), *stalls.held(fleet, changes), *running_limits.held(fleet))
-    marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in on_hold]
+    marked += [held_work.hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in on_hold]
     marked += [Marked(taken, lease.slot.workload, lease, None) for lease, taken in stalls.tallies(fleet, changes)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
-    marked += _over_budget(fleet, [*standing, *(mark.record for mark in marked)], changed)
+    marked += held_work.over_budget(fleet, [*standing, *(mark.record for mark in marked)], changed)
     places = {rest.place for rest in standing}
     return tuple(mark for mark in marked if mark.record.place[0] not in _ONCE or mark.record.place not in places)
 
@@ -141,7 +141,7 @@ def _is_unexplained(change: LeaseChanged) -> bool:
 
 def _unexplained(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterator[Marked]:
     if work.kind is WorkloadKind.BATCH:
-        yield hold(fleet, lease, holds.of_slot(lease.slot), why)
+        yield held_work.hold(fleet, lease, holds.of_slot(lease.slot), why)
         return
     if not cooldowns.in_force(fleet).tallies_of(Counted.MOVED, str(lease.slot)):
         move = Tally(Counted.MOVED, str(lease.slot), fleet.now, fleet.now + COOL_OFF, why)
@@ -177,7 +177,7 @@ def _of_end(fleet: Fleet, work: Workload, lease: Lease, *, is_fast: bool) -> Ite
     elif failure := _failure(fleet, work, lease):
         yield from _failed(fleet, work, lease, failure)
     elif doubt := _doubt(fleet, work, lease):
-        yield hold(fleet, lease, holds.of_slot(lease.slot), doubt)
+        yield held_work.hold(fleet, lease, holds.of_slot(lease.slot), doubt)
     else:
         yield done(fleet, lease, "the end of its container")
 
@@ -217,7 +217,7 @@ def _failed(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterator[Ma
     if work.array is not None:
         yield from failed_tasks.later(fleet, lease, why)
     if not failed_tasks.is_tried_again(fleet, work, lease):
-        yield hold(fleet, lease, holds.of_slot(lease.slot), why)
+        yield held_work.hold(fleet, lease, holds.of_slot(lease.slot), why)
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Marked:
@@ -321,17 +321,6 @@ def _row(fleet: Fleet, lease: Lease) -> Instance | None:
     return view.instance(lease.instance_id) if view is not None else None
 
 
-def hold(fleet: Fleet, lease: Lease | None, target: Target, why: str) -> Marked:
-    """Return the mark of a slot or workload that waits for a person."""
-    name, work = target.spoken, fleet.workload(target.workload)
-    # The work of a service is never done.
-    end = "release" if work is not None and work.kind is WorkloadKind.SERVICE else "done"
-    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid {end} {name}`"
-    return Marked(
-        OperatorHold(Word.HELD, target, fleet.now, why), target.workload, lease, EventKind.WORKLOAD_HELD, sentence
-    )
-
-
 def done(fleet: Fleet, lease: Lease, why: str) -> Marked:
     """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
     rest = OperatorHold(Word.DONE, holds.of_slot(lease.slot), fleet.now, why)
@@ -344,63 +333,6 @@ def _of_running_time(fleet: Fleet) -> Iterator[Marked]:
         rest = OperatorHold(Word.DONE, target, fleet.now, why)
         sentence = f"{target.spoken} is done by {why}"
         yield Marked(rest, target.workload, lease, EventKind.WORKLOAD_DONE, sentence)
-
-
-def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mapping[str, Lease]) -> Iterator[Marked]:
-    """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones.
-
-    A workload of which a lease has worked only rents nothing more, until no lease of it is left. `changed` are the
-    leases that this listing changed.
-    """
-    known = tuple(standing)
-    tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
-    stopped = {(rest.word, rest.target) for rest in known if isinstance(rest, OperatorHold)}
-    for work in fleet.workloads:
-        target = holds.of_workload(work.name)
-        if (Word.HELD, target) in stopped:
-            continue
-        mine = _open_leases(fleet, work, changed)
-        works = any(_has_worked(each, work) for each in mine) or ((Word.DRAIN, target) in stopped and bool(mine))
-        is_one_task = failed_tasks.is_one_of_many(fleet, work)
-        yield from (hold(fleet, None, place, why) for place, why in failed_tasks.held(fleet, work, known))
-        exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
-        if refused := guard_refusal.why_held(work, known):
-            yield _stopped(fleet, work, refused, works=works)
-        elif exits >= work.max_fast_exits:
-            why = f"it failed at once on {exits} hosts: correct the command or the image"
-            yield _stopped(fleet, work, why, works=works)
-        elif starts >= work.max_failed_starts * (work.most_live if is_one_task else 1):
-            why = f"{starts} starts failed within a day"
-            yield _stopped(fleet, work, why, works=works)
-        elif failed := failed_tasks.why_stopped(fleet, work, known):
-            yield failed_tasks.stopped(fleet, work, failed) if is_one_task else hold(fleet, None, target, failed)
-
-
-def _open_leases(fleet: Fleet, work: Workload, changed: Mapping[str, Lease]) -> list[Lease]:
-    mine = (changed.get(each.lease_id, each) for each in fleet.leases if each.slot.workload == work.name)
-    return [each for each in mine if each.is_open and not each.is_held and each.state is not LeaseState.RELEASING]
-
-
-def _has_worked(lease: Lease, work: Workload) -> bool:
-    """Return whether a lease has been of use and may be again, also if it is outbid or unseen at this instant."""
-    was_useful = lease.was_ready if work.ready.is_asked else lease.has_run
-    return (
-        was_useful and not lease.has_failed and lease.state is not LeaseState.EXITED and lease.end_reason != FAST_EXIT
-    )
-
-
-def _stopped(fleet: Fleet, work: Workload, why: str, *, works: bool) -> Marked:
-    """Return the hold of a workload; if one of its leases `works`, only the mark that it rents nothing more."""
-    target = holds.of_workload(work.name)
-    if not works:
-        return hold(fleet, None, target, why)
-    rest = OperatorHold(Word.DRAIN, target, fleet.now, f"gpubid, because {why}")
-    sentence = f"{work.name} rents nothing more, and what runs goes on: {why}; then `gpubid resume {work.name}`"
-    return Marked(rest, work.name, None, EventKind.WORKLOAD_HELD, sentence)
-
-
-def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: Workload) -> int:
-    return sum((what, of) == (counted, work.name) for what, of, _ in tallies)
 
 
 def is_avoided(work: Workload, host: HostKey, in_force: cooldowns.InForce) -> bool:

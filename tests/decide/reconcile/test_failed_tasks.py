@@ -165,6 +165,17 @@ def test_failed_starts_are_many_where_many_tasks_start(starts: int, runs: Lease 
     assert ended == ([] if word is None else [word])
 
 
+@pytest.mark.parametrize(("at_once", "is_stopped"), [(None, True), (50, False)])
+def test_failed_starts_of_an_array_as_wide_as_its_budget_are_not_counted_for_each_slot(
+    at_once: int | None, is_stopped: bool
+) -> None:
+    """It took 12 failed starts for each of its 100 slots, all paid for."""
+    until = NOW + timedelta(days=1)
+    known = tuple(Tally(Counted.FAILED_START, "sweep", NOW, until, "x", f"vast-{number}") for number in range(96))
+    found = marks(fleet(RUNS, known=known, array=ArrayTerms(at_once)))
+    assert ("drain:workload:sweep" in found) is is_stopped
+
+
 def test_the_proof_of_an_array_is_kept_after_the_lease_that_gave_it_is_lost() -> None:
     """Tasks that were held alone must not hold the array once its other leases are lost for a while."""
     (proof,) = workload_end.marks(fleet(RUNS), ())
