@@ -8,6 +8,7 @@ import msgspec
 
 from agent.config.run_times import run_calendar
 from agent.decide import first_sights
+from agent.decide.accounting import task_costs
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.moves import fallback_markets
 from agent.decide.reconcile import unread_rows
@@ -115,7 +116,8 @@ def fleet(
 def _with_history(known_fleet: Fleet, known: Recollection, instant: Instant) -> Fleet:
     by_pool = availability.by_workload(known.capacity, known_fleet)
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
-    of_slots = {"tasks": known.tasks, "task_estimates": instant.task_estimates, "unwanted_at": instant.unwanted_at}
+    tasks = task_costs.renamed(known.tasks, known_fleet.workloads)
+    of_slots = {"tasks": tasks, "task_estimates": instant.task_estimates, "unwanted_at": instant.unwanted_at}
     return msgspec.structs.replace(
         known_fleet,
         capacity=seen,

@@ -81,7 +81,7 @@ class TaskEstimates:
         if work.array is None or work.array.task_hours is None:
             return False
         done = task_costs.marked(work, Word.DONE, known.holds, self._clock.now())
-        return task_costs.costs(done.keys(), known.tasks) is None
+        return task_costs.costs(done.keys(), task_costs.renamed(known.tasks, (work,))) is None
 
     async def _estimate(self, work: Workload, tuned: Tuned) -> None:
         try:

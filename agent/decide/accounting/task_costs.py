@@ -77,6 +77,22 @@ def hours(done_at: Mapping[Slot, datetime], accounts: Mapping[Slot, TaskAccount]
     return middle([_hours(at - accounts[place].began_at) for place, at in done_at.items() if place in accounts])
 
 
+def renamed(accounts: Mapping[Slot, TaskAccount], workloads: Iterable[Workload]) -> Mapping[Slot, TaskAccount]:
+    """Return the accounts with those of a workload's old name as its own. Ended leases keep the old name."""
+    known = tuple(workloads)
+    names = {work.name for work in known}
+    new_names = {work.was: work.name for work in known if work.was and work.was not in names}
+    if not new_names:
+        return accounts
+    found: dict[Slot, TaskAccount] = {}
+    for place, account in accounts.items():
+        mine = Slot(new_names.get(place.workload, place.workload), place.index)
+        other = found.get(mine)
+        began, spent = (account.began_at, ZERO) if other is None else (other.began_at, other.spent)
+        found[mine] = TaskAccount(min(account.began_at, began), account.spent + spent)
+    return found
+
+
 def marked(work: Workload, word: Word, holds: Iterable[OperatorHold], now: datetime) -> Mapping[Slot, datetime]:
     """Return the slots of a workload under a hold of that word, with the instant from which each is in force."""
     found: dict[Slot, datetime] = {}

@@ -1,6 +1,7 @@
 """What an array still costs, by its finished tasks: nothing from fewer than five, and an interval of the median."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -84,3 +85,14 @@ def test_the_last_live_tasks_end_when_the_longest_does() -> None:
     found = figures(19, live=(lease(19, opened_at=NOW - timedelta(minutes=12)),))
     assert found.hours_to_go is not None
     assert found.hours_to_go.median == pytest.approx(0.8)
+
+
+def test_a_renamed_array_keeps_what_its_tasks_have_cost() -> None:
+    """It forgot it: its budget counted by the hour again, and began tasks that it could not pay for."""
+    old = {Slot("old", index): TaskAccount(ago(hours=5), usd("0.10")) for index in range(6)}
+    again = {place(0): TaskAccount(ago(hours=1), usd("0.05"))}
+    now = task_costs.renamed(old | again, (replace(WORK, was="old"),))
+    assert set(now) == {place(index) for index in range(6)}
+    assert now[place(0)] == TaskAccount(ago(hours=5), usd("0.15")), "also for a task that ran under both"
+    taken = (replace(WORK, was="old"), builders.workload("old"))
+    assert task_costs.renamed(old, taken) == old, "another workload has the old name"

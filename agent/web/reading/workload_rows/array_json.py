@@ -15,8 +15,9 @@ LEAST_DOLLARS, LEAST_HOURS = 0.01, 0.1
 
 def rows(workloads: Iterable[Workload], known: Recollection, now: datetime) -> list[dict[str, Any]]:
     """Return a row for each array."""
-    arrays = (work for work in workloads if work.array is not None)
-    return [_row(work, task_costs.figures(work, known.leases, known.holds, known.tasks, now)) for work in arrays]
+    works = tuple(workloads)
+    arrays, accounts = (work for work in works if work.array is not None), task_costs.renamed(known.tasks, works)
+    return [_row(work, task_costs.figures(work, known.leases, known.holds, accounts, now)) for work in arrays]
 
 
 def _row(work: Workload, found: ArrayFigures) -> dict[str, Any]:
