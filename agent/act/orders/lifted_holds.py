@@ -15,7 +15,6 @@ from agent.act.orders import operator_targets, order_grounds
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
 from agent.decide.operators import operator_holds
-from agent.decide.reconcile.tasks import array_proof
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.expiring_record import ExpiringRecord
@@ -33,12 +32,11 @@ _BESIDE = (OF_A_RESUME | {Word.LOCK}) - {Word.DONE}
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What an order lifts, its target, and a sentence. `adds` are the marks that it leaves."""
+    """What an order lifts, its target, and a sentence."""
 
     target: Target | None
     sentence: str
     lifts: tuple[ExpiringRecord, ...]
-    adds: tuple[ExpiringRecord, ...] = ()
 
 
 def end_of_everything(holds: Iterable[OperatorHold], now: datetime) -> str:
@@ -109,7 +107,7 @@ def _without_done_slots(lifted: Lifted, target: Target, slots: int) -> Lifted:
     """Return what ends that a workload is done as a whole; so many of its slots are done by themselves and stay so."""
     lifts = (each for each in lifted.lifts if not isinstance(each, OperatorHold) or each.target == target)
     kept = f"; {slots} of its slots stay done" if slots else ""
-    return replace(lifted, sentence=f"{lifted.sentence}, which was done: it runs again{kept}", lifts=tuple(lifts))
+    return Lifted(target, f"{lifted.sentence}, which was done: it runs again{kept}", tuple(lifts))
 
 
 def of_kill(order: Order, grounds: Grounds) -> Lifted:
@@ -140,8 +138,7 @@ def of(order: Order, grounds: Grounds, words: Collection[Word]) -> Lifted:
     proofs = (each for each in grounds.known.tallies if is_whole and each.proves(target.name))
     halted = operator_holds.kill_of_everything(grounds.known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
-    doubts = (array_proof.doubt(target.name, grounds.now),) if is_whole and _is_array(target.name, grounds) else ()
-    return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs), doubts)
+    return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs))
 
 
 def by_unlock(order: Order, grounds: Grounds) -> Lifted:
@@ -160,12 +157,9 @@ def by_unlock(order: Order, grounds: Grounds) -> Lifted:
     return Lifted(Target.parse(name), f"unlock {name}", lifts)
 
 
-def _is_array(name: str, grounds: Grounds) -> bool:
-    return any(each.name == name and each.array is not None for each in grounds.workloads)
-
-
 def _refuse_array(target: Target, done: int, grounds: Grounds) -> None:
-    if target.kind is not TargetKind.WORKLOAD or not _is_array(target.workload, grounds):
+    work = next((each for each in grounds.workloads if each.name == target.workload), None)
+    if target.kind is not TargetKind.WORKLOAD or getattr(work, "array", None) is None:
         return
     sentence = f"only `done` holds {target.name}, and {done} of its slots: `gpubid resume {target.name}/N` runs slot N"
     raise OrderError("tasks_done", f"{sentence} again, and with a guard `gpubid retry {target.name}` all of them")
