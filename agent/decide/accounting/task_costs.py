@@ -18,7 +18,7 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, new_names
 
 LEAST = 5
 """The least number of finished tasks from which the others are judged."""
@@ -79,14 +79,12 @@ def hours(done_at: Mapping[Slot, datetime], accounts: Mapping[Slot, TaskAccount]
 
 def renamed(accounts: Mapping[Slot, TaskAccount], workloads: Iterable[Workload]) -> Mapping[Slot, TaskAccount]:
     """Return the accounts with those of a workload's old name as its own. Ended leases keep the old name."""
-    known = tuple(workloads)
-    names = {work.name for work in known}
-    new_names = {work.was: work.name for work in known if work.was and work.was not in names}
-    if not new_names:
+    names = new_names(workloads)
+    if not names:
         return accounts
     found: dict[Slot, TaskAccount] = {}
     for place, account in accounts.items():
-        mine = Slot(new_names.get(place.workload, place.workload), place.index)
+        mine = Slot(names.get(place.workload, place.workload), place.index)
         other = found.get(mine)
         began, spent = (account.began_at, ZERO) if other is None else (other.began_at, other.spent)
         found[mine] = TaskAccount(min(account.began_at, began), account.spent + spent)

@@ -27,7 +27,7 @@ from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.run_times.run_window import WindowNow
-from agent.domain.work.workload import OnChange, Workload
+from agent.domain.work.workload import OnChange, Workload, new_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterab
     names = {work.name: work for work in workloads}
     name = lease.slot.workload
     if name not in names:
-        name = _new_names(names.values()).get(name, name)
+        name = new_names(names.values()).get(name, name)
     work = names.get(name)
     if work is None:
         return lease
@@ -326,11 +326,11 @@ def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterab
 
 def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:
     """Return each hold on a workload's old name with its copy under the new name."""
-    new_names = _new_names(workloads)
+    names = new_names(workloads)
     return {
-        each: replace(each, target=each.target.renamed(new_names[each.target.workload]))
+        each: replace(each, target=each.target.renamed(names[each.target.workload]))
         for each in holds
-        if each.target.workload in new_names
+        if each.target.workload in names
     }
 
 
@@ -338,12 +338,10 @@ def renamed_demands(
     demands: Mapping[str, HandDemand], workloads: Iterable[Workload], now: datetime
 ) -> tuple[HandDemand, ...]:
     """Return each demand by a person that is in force for a workload's old name: ended there, and under the new one."""
-    new_names = _new_names(workloads)
-    mine = [each for name, each in demands.items() if name in new_names and each.until > now]
+    names = new_names(workloads)
+    mine = [each for name, each in demands.items() if name in names and each.until > now]
     return tuple(
-        demand
-        for each in mine
-        for demand in (replace(each, until=now), replace(each, workload=new_names[each.workload]))
+        demand for each in mine for demand in (replace(each, until=now), replace(each, workload=names[each.workload]))
     )
 
 
@@ -352,12 +350,12 @@ def renamed_intents(intents: Iterable[Intent], workloads: Iterable[Workload]) ->
 
     A paying one stays under its old name while another blocks its slot.
     """
-    new_names, mine = _new_names(workloads), [each for each in intents if each.is_open]
+    names, mine = new_names(workloads), [each for each in intents if each.is_open]
     busy = {each.slot for each in mine if each.kind.is_paying}
     renamed = (
-        replace(each, slot=Slot(new_names[each.slot.workload], each.slot.index))
+        replace(each, slot=Slot(names[each.slot.workload], each.slot.index))
         for each in mine
-        if each.slot.workload in new_names
+        if each.slot.workload in names
     )
     return tuple(each for each in renamed if not each.kind.is_paying or each.slot not in busy)
 
@@ -365,15 +363,7 @@ def renamed_intents(intents: Iterable[Intent], workloads: Iterable[Workload]) ->
 def _works_by_any_name(workloads: Iterable[Workload]) -> Mapping[str, Workload]:
     """Return the workloads by their names, and the renamed ones also by their old names."""
     works = {work.name: work for work in workloads}
-    return {was: works[name] for was, name in _new_names(works.values()).items()} | works
-
-
-def _new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
-    """Return {old name: present name} of renamed workloads, as long as no workload has the old name."""
-    known = list(workloads)
-    names = {work.name for work in known}
-    pairs = ((work.was, work.name) for work in known)
-    return {was: name for was, name in pairs if was and was not in names}
+    return {was: works[name] for was, name in new_names(works.values()).items()} | works
 
 
 def present(

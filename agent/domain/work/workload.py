@@ -1,5 +1,6 @@
 """A workload: the work that must run, its GPUs, and its cost of an interruption."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -314,3 +315,11 @@ class Workload:
     def places(self) -> tuple[Slot, ...]:
         """All slots of the workload, in order."""
         return tuple(Slot(self.name, index) for index in range(self.slots))
+
+
+def new_names(workloads: Iterable[Workload]) -> Mapping[str, str]:
+    """Return {old name: present name} of renamed workloads, as long as no workload has the old name."""
+    known = list(workloads)
+    names = {work.name for work in known}
+    pairs = ((work.was, work.name) for work in known)
+    return {was: name for was, name in pairs if was and was not in names}

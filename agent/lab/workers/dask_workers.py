@@ -217,8 +217,8 @@ class DaskWorkers:
                 if not future.done():
                     self._must_have_workers()
                     continue
-                # It ended between the two looks, or with a timeout of its own.
-                if (ended := future.exception()) is not None:
+                # It ended between the two looks, or with a timeout of its own. The next look sees a cancelled one.
+                if not future.cancelled() and (ended := future.exception()) is not None:
                     raise _failed(ended) from ended
             except Exception as error:
                 raise _failed(error) from error

@@ -43,21 +43,21 @@ def over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord], changed: Mappi
         target = holds.of_workload(work.name)
         if (Word.HELD, target) in stopped:
             continue
-        mine = _open_leases(fleet, work, changed)
-        works = any(_has_worked(each, work) for each in mine) or ((Word.DRAIN, target) in stopped and bool(mine))
         is_one_task = failed_tasks.is_one_of_many(fleet, work)
         yield from (hold(fleet, None, place, why) for place, why in failed_tasks.held(fleet, work, known))
-        exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
-        if refused := guard_refusal.why_held(work, known):
-            yield _stopped(fleet, work, refused, works=works)
-        elif exits >= work.max_fast_exits:
-            why = f"it failed at once on {exits} hosts: correct the command or the image"
-            yield _stopped(fleet, work, why, works=works)
-        elif starts >= work.max_failed_starts * (_lanes(work) if is_one_task else 1):
-            why = f"{starts} starts failed within a day"
-            yield _stopped(fleet, work, why, works=works)
+        lanes = _lanes(work) if is_one_task else 1
+        if why := guard_refusal.why_held(work, known) or _why_over_budget(work, tallies, lanes):
+            yield _stopped(fleet, work, why, changed, is_drained=(Word.DRAIN, target) in stopped)
         elif failed := failed_tasks.why_stopped(fleet, work, known):
             yield failed_tasks.stopped(fleet, work, failed) if is_one_task else hold(fleet, None, target, failed)
+
+
+def _why_over_budget(work: Workload, tallies: Iterable[tuple[Counted, str, str]], lanes: int) -> str:
+    """Return which starts of a workload failed too often; empty if none did."""
+    exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
+    if exits >= work.max_fast_exits:
+        return f"it failed at once on {exits} hosts: correct the command or the image"
+    return f"{starts} starts failed within a day" if starts >= work.max_failed_starts * lanes else ""
 
 
 def _open_leases(fleet: Fleet, work: Workload, changed: Mapping[str, Lease]) -> list[Lease]:
@@ -72,10 +72,10 @@ def _has_worked(lease: Lease, work: Workload) -> bool:
     return was_useful and not lease.has_failed and not has_ended
 
 
-def _stopped(fleet: Fleet, work: Workload, why: str, *, works: bool) -> Marked:
-    """Return the hold of a workload; if one of its leases `works`, only the mark that it rents nothing more."""
-    target = holds.of_workload(work.name)
-    if not works:
+def _stopped(fleet: Fleet, work: Workload, why: str, changed: Mapping[str, Lease], *, is_drained: bool) -> Marked:
+    """Return the hold of a workload; if one of its leases has worked, only the mark that it rents nothing more."""
+    target, mine = holds.of_workload(work.name), _open_leases(fleet, work, changed)
+    if not any(_has_worked(each, work) for each in mine) and not (is_drained and mine):
         return hold(fleet, None, target, why)
     rest = OperatorHold(Word.DRAIN, target, fleet.now, f"gpubid, because {why}")
     sentence = f"{work.name} rents nothing more, and what runs goes on: {why}; then `gpubid resume {work.name}`"
