@@ -122,6 +122,9 @@ async def test_a_resumed_array_has_to_show_anew_that_its_command_works(
     held = Target(TargetKind.SLOT if "/" in target else TargetKind.WORKLOAD, target)
     meant = await read(desk, Order("resume", target), rest(Word.HELD, str(held)), *proof)
     assert set(lifted(meant)) == {(Word.HELD, str(held)), *([("ran", "train")] if is_doubted else [])}
+    again = rest(Word.HELD, str(held))
+    asked = await read(desk, Order("resume", target), again, *proof, workloads=(ARRAY,), leases=())
+    assert [each.place for each in asked.adds] == ([("doubted", "train")] if is_doubted else [])
 
 
 async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:

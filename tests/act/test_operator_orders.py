@@ -172,7 +172,9 @@ async def test_done_releases_and_stands_for_good(desk: Desk) -> None:
 async def test_a_kill_releases_whatever_it_names_and_stands(desk: Desk, target: str) -> None:
     meant = await read(desk, Order("kill", target))
     assert [(type(order), order.lease) for order in meant.decisions] == [(Release, RUNS)]
-    assert [(added.word, added.since, added.until) for added in meant.adds] == [("kill", NOW, None)]
+    (kill,) = meant.adds
+    assert isinstance(kill, OperatorHold)
+    assert (kill.word, kill.since, kill.until) == ("kill", NOW, None)
     after = await read(desk, Order("resume", target), rest("kill", str(meant.target)), leases=())
     assert lifted(after) == (("kill", str(meant.target)),)
 

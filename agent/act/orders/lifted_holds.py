@@ -15,6 +15,7 @@ from agent.act.orders import operator_targets, order_grounds
 from agent.act.orders.order_error import OrderError
 from agent.act.orders.order_grounds import Grounds
 from agent.decide.operators import operator_holds
+from agent.decide.reconcile.tasks import array_proof
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.expiring_record import ExpiringRecord
@@ -32,11 +33,12 @@ _BESIDE = (OF_A_RESUME | {Word.LOCK}) - {Word.DONE}
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What an order lifts, its target, and a sentence."""
+    """What an order lifts, its target, and a sentence. `adds` are the marks that it leaves."""
 
     target: Target | None
     sentence: str
     lifts: tuple[ExpiringRecord, ...]
+    adds: tuple[ExpiringRecord, ...] = ()
 
 
 def end_of_everything(holds: Iterable[OperatorHold], now: datetime) -> str:
@@ -107,7 +109,7 @@ def _without_done_slots(lifted: Lifted, target: Target, slots: int) -> Lifted:
     """Return what ends that a workload is done as a whole; so many of its slots are done by themselves and stay so."""
     lifts = (each for each in lifted.lifts if not isinstance(each, OperatorHold) or each.target == target)
     kept = f"; {slots} of its slots stay done" if slots else ""
-    return Lifted(target, f"{lifted.sentence}, which was done: it runs again{kept}", tuple(lifts))
+    return replace(lifted, sentence=f"{lifted.sentence}, which was done: it runs again{kept}", lifts=tuple(lifts))
 
 
 def of_kill(order: Order, grounds: Grounds) -> Lifted:
@@ -138,7 +140,8 @@ def of(order: Order, grounds: Grounds, words: Collection[Word]) -> Lifted:
     proofs = (each for each in grounds.known.tallies if is_whole and each.proves(target.name))
     halted = operator_holds.kill_of_everything(grounds.known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
-    return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs))
+    doubts = (array_proof.doubt(target.name, grounds.now),) if is_whole and _is_array(target.name, grounds) else ()
+    return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs), doubts)
 
 
 def by_unlock(order: Order, grounds: Grounds) -> Lifted:
@@ -157,9 +160,12 @@ def by_unlock(order: Order, grounds: Grounds) -> Lifted:
     return Lifted(Target.parse(name), f"unlock {name}", lifts)
 
 
+def _is_array(name: str, grounds: Grounds) -> bool:
+    return any(each.name == name and each.array is not None for each in grounds.workloads)
+
+
 def _refuse_array(target: Target, done: int, grounds: Grounds) -> None:
-    work = next((each for each in grounds.workloads if each.name == target.workload), None)
-    if target.kind is not TargetKind.WORKLOAD or getattr(work, "array", None) is None:
+    if target.kind is not TargetKind.WORKLOAD or not _is_array(target.workload, grounds):
         return
     sentence = f"only `done` holds {target.name}, and {done} of its slots: `gpubid resume {target.name}/N` runs slot N"
     raise OrderError("tasks_done", f"{sentence} again, and with a guard `gpubid retry {target.name}` all of them")

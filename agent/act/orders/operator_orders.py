@@ -49,7 +49,7 @@ class Meaning:
 
     target: Target | None
     sentence: str
-    adds: tuple[OperatorHold, ...] = ()
+    adds: tuple[ExpiringRecord, ...] = ()
     lifts: tuple[ExpiringRecord, ...] = ()
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
@@ -301,7 +301,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
 
 
 def _lifting(lifted: lifted_holds.Lifted) -> Meaning:
-    return Meaning(lifted.target, lifted.sentence, lifts=lifted.lifts)
+    return Meaning(lifted.target, lifted.sentence, adds=lifted.adds, lifts=lifted.lifts)
 
 
 def _absent(order: Order, grounds: Grounds) -> Meaning:

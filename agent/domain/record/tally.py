@@ -16,6 +16,8 @@ class Counted(StrEnum):
 
     One that counts for an array by its name is a lease that ran long enough to show that its command works.
     """
+    DOUBTED = "doubted"
+    """An array that a person resumed: its command may be another one now, so what was done before proves nothing."""
     STARTED = "started"
     """A confirmed start of a lease that does not run yet."""
     TAKEN_BACK = "taken_back"

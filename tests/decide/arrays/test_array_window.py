@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent.decide import needs, plan
 from agent.decide.arrays import array_window
 from agent.decide.limits.limits import Limits
+from agent.decide.reconcile.tasks import array_proof
 from agent.domain.fleet import Fleet
 from agent.domain.market.market_rules import ASSUMED
 from agent.domain.record import hold
@@ -27,6 +28,7 @@ from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
+from tests.support.builders import ago
 
 NOW = builders.NOW
 TUNED = {"patient": builders.tuned(Patient(), PatientParams())}
@@ -127,6 +129,16 @@ def test_a_task_that_is_done_lets_the_others_begin_and_never_begins_again() -> N
     after_one = fleet(holds=(mark(Word.DONE, 0),))
     assert begun(after_one) == [1, 2, 3, 4]
     assert why(after_one, 5) == ("array_waits", "it begins when fewer than 4 slots of sweep are live")
+
+
+@pytest.mark.parametrize(("minutes", "more"), [(30, [1, 2]), (90, [1, 2, 3, 4])], ids=["before", "after"])
+def test_what_was_done_before_a_person_resumed_the_array_proves_nothing_of_its_command(
+    minutes: int, more: list[int]
+) -> None:
+    """Eight tasks began with a command that was wrong by then, at each resume."""
+    done = replace(mark(Word.DONE, 0), since=ago(hours=1))
+    doubt = array_proof.doubt("sweep", ago(minutes=minutes))
+    assert begun(fleet(holds=(done,), tallies=(doubt,))) == more
 
 
 def test_what_may_bill_counts_as_live() -> None:

@@ -1,7 +1,8 @@
 """Whether an array has proved itself: until then a failure may be the fault of its command, then only of one task.
 
 Invariants:
-1. The proof is kept. An array whose leases were all lost does not begin to be doubted again (rule 19).
+1. The proof is kept. An array whose leases were all lost does not begin to be doubted again (rule 19). Once a person
+   resumed it, only what began later proves anything: its command may be another one.
 2. Only time of a container counts. Where a market shows a machine and no container, it begins at the sign of readiness,
    or else after the time of a slow load; where a guard reports, not before its first beat.
 """
@@ -23,12 +24,14 @@ from agent.domain.work.workload import Workload
 PROVEN_AFTER = timedelta(minutes=10)
 """An array has proved itself once a container of it has run for this long, or a slot is done."""
 KEPT = timedelta(days=30)
-"""How long the proof by a run is kept; the mark of a slot that is done lasts longer."""
+"""How long the proof by a run is kept, and a doubt; the mark of a slot that is done lasts longer."""
 
 
 def has_proved_itself(fleet: Fleet, work: Workload, holds: Holds) -> bool:
-    """Return whether a slot of an array is done, or its container has run for long enough."""
-    if any(word is Word.DONE and target.workload == work.name for word, target in holds):
+    """Return whether a slot of an array is done, or a container has run for long enough, since a person resumed it."""
+    doubted = _doubted_at(fleet, work)
+    done = (each for (word, target), each in holds.items() if word is Word.DONE and target.workload == work.name)
+    if any(doubted is None or each.since > doubted for each in done):
         return True
     return _is_kept(fleet, work) or _runs_long(fleet, work)
 
@@ -41,13 +44,25 @@ def marks(fleet: Fleet) -> Iterator[Marked]:
             yield Marked(Tally(Counted.RAN, work.name, fleet.now, fleet.now + KEPT, why), work.name, None, None)
 
 
+def doubt(name: str, now: datetime) -> Tally:
+    """Return the mark that an array has to prove itself again."""
+    return Tally(Counted.DOUBTED, name, now, now + KEPT, "a person resumed it, perhaps with another command")
+
+
+def _doubted_at(fleet: Fleet, work: Workload) -> datetime | None:
+    doubts = (each for each in fleet.tallies if each.counted is Counted.DOUBTED and each.of == work.name)
+    return max((each.since for each in doubts if not each.is_over(fleet.now)), default=None)
+
+
 def _is_kept(fleet: Fleet, work: Workload) -> bool:
     proofs = (each for each in fleet.tallies if each.counted is Counted.RAN and each.of == work.name)
     return any(not each.is_over(fleet.now) for each in proofs)
 
 
 def _runs_long(fleet: Fleet, work: Workload) -> bool:
-    return any(_has_run_long(lease, fleet, work) for lease in fleet.leases if lease.slot.workload == work.name)
+    doubted = _doubted_at(fleet, work)
+    mine = (lease for lease in fleet.leases if lease.slot.workload == work.name)
+    return any(_has_run_long(lease, fleet, work) for lease in mine if doubted is None or lease.opened_at > doubted)
 
 
 def _has_run_long(lease: Lease, fleet: Fleet, work: Workload) -> bool:
