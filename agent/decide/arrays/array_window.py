@@ -9,7 +9,7 @@ Invariants:
    held slots count too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.decide.arrays import live_slots
 from agent.decide.limits import task_reserve
@@ -53,8 +53,8 @@ def _beyond(
     if terms is None:
         return {}
     is_proven = array_proof.has_proved_itself(fleet, work, holds)
-    held = {Slot(work.name, index) for index in _held(work, holds)}
-    live = taken - _stopped(fleet, held) if is_proven else taken | held
+    held = live_slots.held(work, holds)
+    live = taken - live_slots.stopped(fleet, held) if is_proven else taken | held
     most = most_live(fleet, work, terms, is_proven=is_proven)
     reason = _reason(work, most, is_proven=is_proven)
     return dict.fromkeys(terms.ordered(empty)[max(most - len(live), 0) :], reason)
@@ -76,19 +76,6 @@ def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms, *, is_proven: boo
     is_cost_known = terms.at_once is not None or task_reserve.cost_of_a_task(fleet, work) is not None
     most = terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
     return most if is_proven else min(most, FIRST)
-
-
-def _held(work: Workload, holds: Holds) -> Iterator[int]:
-    for word, target in holds:
-        if word is Word.HELD and target.workload == work.name and target.index is not None:
-            yield target.index
-
-
-def _stopped(fleet: Fleet, held: set[Slot]) -> set[Slot]:
-    """Return those of the held slots for which nothing bills but a disk."""
-    up = (lease for lease in fleet.leases if lease.is_open and not lease.is_down)
-    at_work = {lease.slot for lease in up if not fleet.is_leaving(lease)}
-    return {place for place in held - at_work if fleet.paying_intent(place) is None}
 
 
 def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:

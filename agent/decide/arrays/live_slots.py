@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from agent.decide.reconcile import orphans
 from agent.domain.fleet import Fleet
+from agent.domain.record.hold import Holds, Word
 from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 
@@ -21,3 +22,16 @@ def of(fleet: Fleet, work: Workload) -> Iterator[Slot]:
         if intent.is_open and intent.kind.is_paying and intent.slot.workload == work.name
     )
     yield from (place for place, _ in orphans.claims(fleet) if place.workload == work.name)
+
+
+def held(work: Workload, holds: Holds) -> frozenset[Slot]:
+    """Return the slots of a workload that wait for a person alone, each by itself."""
+    alone = (target for word, target in holds if word is Word.HELD and target.workload == work.name)
+    return frozenset(Slot(work.name, target.index) for target in alone if target.index is not None)
+
+
+def stopped(fleet: Fleet, places: frozenset[Slot]) -> frozenset[Slot]:
+    """Return those of some slots for which nothing bills but a disk."""
+    up = (lease for lease in fleet.leases if lease.is_open and not lease.is_down)
+    at_work = {lease.slot for lease in up if not fleet.is_leaving(lease)}
+    return frozenset(place for place in places - at_work if fleet.paying_intent(place) is None)

@@ -2,7 +2,7 @@
 
 Invariants:
 1. At most the wanted number of slots begin, the lowest number first. Open leases, rents in doubt and instances with the
-   slot's label count as live.
+   slot's label count as live, but not a slot that is held alone with its lease stopped.
 2. A live slot goes only while more are live than wanted, and every one of its answers says so (see `wanted_slots`).
    First goes one that leaves or is down already, else another one would go for it and it would start in its place.
    Then goes one whose GPUs are idle, then one that is not useful yet, then the dearest.

@@ -5,6 +5,7 @@ Invariants:
    last question was answered too. Silence is unknown and shrinks nothing, also after a restart.
 2. Before the first answer `least` slots are wanted, and every live slot stays.
 3. Whatever is answered, at least `least` and at most all slots of the workload are wanted.
+4. A slot that is held alone, with its lease stopped, serves nobody: another one begins in its place.
 """
 
 import math
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from agent.decide.arrays import live_slots
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
+from agent.domain.record import hold
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import Demand, DemandReport
 from agent.domain.work.workload import Workload
@@ -34,7 +36,7 @@ def wanted(fleet: Fleet, work: Workload) -> Wanted | None:
     terms = work.demand
     if terms is None:
         return None
-    live = frozenset(live_slots.of(fleet, work))
+    live = _live(fleet, work)
     hand = fleet.hand_demands.get(work.name)
     if hand is not None and fleet.now < hand.until:
         slots = min(hand.slots, work.slots)
@@ -49,6 +51,11 @@ def wanted(fleet: Fleet, work: Workload) -> Wanted | None:
     may_shrink = is_steady and not report.trouble
     slots = slots if may_shrink else max(slots, len(live))
     return Wanted(slots, may_shrink, _said(terms, report, slots), live)
+
+
+def _live(fleet: Fleet, work: Workload) -> frozenset[Slot]:
+    held = live_slots.held(work, hold.in_force(fleet.holds, fleet.now))
+    return frozenset(live_slots.of(fleet, work)) - live_slots.stopped(fleet, held)
 
 
 def _slots(terms: Demand, tasks: int, most: int) -> int:

@@ -14,6 +14,8 @@ from agent.decide.demand import demand_window, wanted_slots
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
@@ -103,6 +105,22 @@ def test_of_live_slots_the_idle_goes_first_then_the_dearest() -> None:
     going = demand_window.leaving(seen, seen.workloads[0])
     assert {place.index for place in going} == {0, 2}
     assert {each.kind for each in going.values()} == {IntentKind.RELEASE}
+
+
+@pytest.mark.parametrize(("state", "begins"), [(LeaseState.PAUSED, [3]), (LeaseState.RUNNING, [])])
+def test_in_place_of_a_slot_that_waits_for_a_person_another_one_begins(state: LeaseState, begins: list[int]) -> None:
+    """Three were wanted, and two served until a person came."""
+    place = Slot("train", 1)
+    held = OperatorHold(Word.HELD, hold.of_slot(place), NOW, "its work stalls")
+    up = [builders.lease(at + 1, slot=Slot("train", at)) for at in range(3)]
+    is_down = state is LeaseState.PAUSED
+    leases = [up[0], msgspec.structs.replace(up[1], state=state, paused_by_us=is_down), up[2]]
+    seen = msgspec.structs.replace(_shrinking(leases, tasks=12), holds=(held,))
+    waits = demand_window.waiting(seen, seen.workloads[0], hold.in_force(seen.holds, NOW))
+    assert [index for index in (3, 4) if Slot("train", index) not in waits] == begins
+    found = wanted_slots.wanted(seen, seen.workloads[0])
+    assert found is not None
+    assert (place in found.live) == (state is LeaseState.RUNNING)
 
 
 def _shrinking(leases: Sequence[Lease], tasks: int, **changes: Any) -> Fleet:
