@@ -104,6 +104,8 @@ async def test_a_hand_sets_the_slots_for_a_time(tmp_path: Path) -> None:
             world.app.reload(dataclasses.replace(world.config, workloads=(renamed,)), strategies())
             await cycle(world, 2)
             assert (running(world), {lease.slot.workload for lease in world.leases()}) == (3, {"fit"})
+            counted = world.app.ledger.recollection(world.clock.now()).tallies
+            assert {tally.workload for tally in counted} == {"fit"}, "its moves of today are bounded on"
             await world.app.say(Order("demand", "fit"), "me")
             await cycle(world, 15)
             assert running(world) == 1

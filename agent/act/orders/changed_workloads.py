@@ -8,6 +8,7 @@ import structlog
 from agent.act.orders import begun_runs
 from agent.decide.operators import guard_runs, reload, slotless_leases
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
@@ -18,7 +19,7 @@ log = structlog.get_logger("gpubid.workloads")
 
 
 async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -> None:
-    """Move leases, intents, holds, demands and runs to a renamed workload, and begin due runs.
+    """Move leases, intents, holds, tallies, demands and runs to a renamed workload, and begin due runs.
 
     Record the spec of a new lease. Hold a lease whose slot no workload has.
 
@@ -27,7 +28,10 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
     """
     known = ledger.recollection(now)
     stepped = [(lease, _stepped(lease, workloads, known)) for lease in known.leases]
-    renamed = reload.renamed_holds(known.holds, workloads)
+    renamed: tuple[tuple[ExpiringRecord, ExpiringRecord], ...] = (
+        *reload.renamed_holds(known.holds, workloads).items(),
+        *reload.renamed_tallies(known.tallies, workloads).items(),
+    )
     moved = reload.renamed_intents(known.intents, workloads)
     demands = reload.renamed_demands(known.hand_demands, workloads, now)
     runs = guard_runs.due(known.guard_runs, workloads, now)
@@ -46,7 +50,7 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
         taken = {after.slot for _, after in stepped if after.is_open}
         idle = [run for run in begun if run.slot not in taken]
         begun_runs.write(tx, runs, begun, guard_runs.from_nothing(idle, known.progress, now))
-        for old, new in renamed.items():
+        for old, new in renamed:
             tx.lift_expiring(old.place)
             tx.add_expiring(new)
 

@@ -23,6 +23,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.tally import Tally
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.only_copy import may_leave
@@ -332,6 +333,13 @@ def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) 
         for each in holds
         if each.target.workload in names
     }
+
+
+def renamed_tallies(tallies: Iterable[Tally], workloads: Iterable[Workload]) -> Mapping[Tally, Tally]:
+    """Return each tally for a workload's old name, or for a slot of it, with its copy under the new name."""
+    names = new_names(workloads)
+    mine = [each for each in tallies if each.workload in names]
+    return {each: replace(each, of=names[each.workload] + each.of[len(each.workload) :]) for each in mine}
 
 
 def renamed_demands(

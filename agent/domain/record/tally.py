@@ -47,6 +47,8 @@ OF_A_TASK = frozenset({Counted.FAST_EXIT, Counted.FAILED_TASK})
 OF_A_SLOT = OF_A_TASK | {Counted.STALLED}
 """Tallies against one slot of any workload. They are forgotten likewise."""
 
+BY_NAME = OF_THE_WORKLOAD | OF_A_SLOT | {Counted.RAN, Counted.MOVED, Counted.DOUBTED}
+"""Tallies that count for a workload or a slot by its name. They follow a workload to its new name."""
 
 AT_A_PLACE = frozenset(
     {
@@ -88,6 +90,11 @@ class Tally(Expiring):
     def place(self) -> tuple[str, str]:
         """The scope and the key. A repetition at one place counts there."""
         return place_of(self.counted, self.of, self.where)
+
+    @property
+    def workload(self) -> str:
+        """The workload for which, or for a slot of which, it counts; empty for any other tally."""
+        return self.of.partition("/")[0] if self.counted in BY_NAME else ""
 
     def is_against(self, workload: str, names: Collection[str]) -> bool:
         """Return whether it counts against a workload, or against a slot among these slots and workloads."""

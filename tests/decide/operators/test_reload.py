@@ -20,7 +20,6 @@ from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from tests.support.builders import NOW, guarded, intent, lease, per_hour, requirements, slot, usd, workload
-from tests.support.expiring import held as hold
 
 HELD = lease()
 
@@ -229,12 +228,6 @@ def test_a_lease_without_a_spec_learns_that_of_its_run_and_not_that_of_a_file_th
     renamed = made("other", was="train", image="ubuntu:24.04")
     assert reload.under_present_name(found, (renamed,), begun).spec_digest == SPEC
     assert reload.under_present_name(lease(), (changed,), begun).spec_digest == reload.spec_digest(changed)
-
-
-def test_standing_words_follow_a_workload_to_its_new_name() -> None:
-    holds = (hold("drain", "workload:train"), hold("pause", "slot:train/1"), hold("lock", "host:train"))
-    found = reload.renamed_holds(holds, (made("other", was="train"),))
-    assert [str(new.target) for new in found.values()] == ["workload:other", "slot:other/1"]
 
 
 GUARDED = guarded(kind=WorkloadKind.BATCH)
