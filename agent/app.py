@@ -249,7 +249,7 @@ class App:
         await self._windows.keep(done.fleet)
         await self.keys.keep(done.fleet)
         self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
-        self.demand.look(rules.workloads)
+        self.demand.look(rules.workloads, rules.poll)
         self.estimates.look(rules.workloads, known, rules.tuned)
         self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
 

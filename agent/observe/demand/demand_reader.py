@@ -4,6 +4,7 @@ Invariants:
 1. No cycle waits for an answer: at most one question a workload is under way, each with a deadline.
 2. A question that does not end counts as one without an answer, and no other one is begun beside it.
 3. A question without an answer leaves the last answer as it is. After a gap the time of steady answers begins anew.
+   A question is asked at most once a cycle, so a long poll is no gap.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ DemandReports = Mapping[str, DemandReport]
 LASTING = timedelta(minutes=10)
 """A demand without an answer for longer than this raises an alert."""
 GAP = 3
-"""After this many multiples of `every` without an answer, the series of earlier answers counts as interrupted."""
+"""After this many multiples of the time between two questions, the series of earlier answers counts as interrupted."""
 LEAST_GAP = timedelta(minutes=2)
 STUCK_SECONDS = 60.0
 """A question that lasts longer does not end: its program cannot be killed, as on a file server that hangs."""
@@ -51,12 +52,14 @@ class DemandReader:
         self._asked_at: dict[str, float] = {}
         self._began_at: dict[str, float] = {}
         self._terms: dict[str, Demand] = {}
+        self._poll = timedelta()
         self._answers: dict[str, deque[tuple[datetime, int]]] = {}
         self.reports: DemandReports = {}
         """The last answers. The mapping is replaced at every change."""
 
-    def look(self, workloads: Iterable[Workload]) -> None:
-        """Begin the questions that are due."""
+    def look(self, workloads: Iterable[Workload], poll: timedelta) -> None:
+        """Begin the questions that are due. This is called once a cycle, and `poll` is the pause between two cycles."""
+        self._poll = poll
         wanted = {work.name: work.demand for work in workloads if work.demand is not None}
         for name in [name for name, terms in self._terms.items() if wanted.get(name) != terms]:
             self._forget(name)
@@ -124,7 +127,8 @@ class DemandReader:
 
     def _note_answer(self, name: str, terms: Demand, tasks: int) -> None:
         now, before = self._clock.now(), self.reports.get(name, DemandReport())
-        is_steady = before.read_at is not None and now - before.read_at <= max(GAP * terms.every, LEAST_GAP)
+        gap = max(GAP * max(terms.every, self._poll), LEAST_GAP)
+        is_steady = before.read_at is not None and now - before.read_at <= gap
         answers = self._answers.setdefault(name, deque())
         answers.append((now, tasks))
         while answers[0][0] < now - terms.shrink_after:
