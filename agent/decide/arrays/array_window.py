@@ -2,7 +2,8 @@
 
 Invariants:
 1. An open lease, a rent in doubt and an instance with the slot's label count as live, whatever their state. Only a slot
-   that is held alone, with its lease stopped, does not, nor a lease that a slot no longer waits for.
+   that is held alone or over its lease's `max_running`, with its lease stopped, does not, nor a lease that a slot no
+   longer waits for.
 2. Of the empty slots the first in the array's order may begin, as many as there is room for. One in a cooldown keeps
    its place.
 3. Until the array has proved itself, at most `FIRST` slots are live, so that a wrong command costs few leases. Then
@@ -54,7 +55,7 @@ def _beyond(
         return {}
     is_proven = array_proof.has_proved_itself(fleet, work, holds)
     held = live_slots.held(work, holds)
-    live = taken - live_slots.stopped(fleet, held) if is_proven else taken | held
+    live = taken - live_slots.set_aside(fleet, work, held) if is_proven else taken | held
     most = most_live(fleet, work, terms, is_proven=is_proven)
     reason = _reason(work, most, is_proven=is_proven)
     return dict.fromkeys(terms.ordered(empty)[max(most - len(live), 0) :], reason)

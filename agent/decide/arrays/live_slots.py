@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from agent.decide.reconcile import orphans
+from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import Holds, Word
 from agent.domain.slot import Slot
@@ -26,12 +27,17 @@ def of(fleet: Fleet, work: Workload) -> Iterator[Slot]:
 
 def held(work: Workload, holds: Holds) -> frozenset[Slot]:
     """Return the slots of a workload that wait for a person alone, each by itself."""
-    alone = (target for word, target in holds if word is Word.HELD and target.workload == work.name)
-    return frozenset(Slot(work.name, target.index) for target in alone if target.index is not None)
+    mine = (target.index for word, target in holds if word is Word.HELD and target.workload == work.name)
+    # The mark of a slot that the present file no longer has is kept.
+    return frozenset(Slot(work.name, index) for index in mine if index is not None and index < work.slots)
 
 
-def stopped(fleet: Fleet, places: frozenset[Slot]) -> frozenset[Slot]:
-    """Return those of some slots for which nothing bills but a disk."""
+def set_aside(fleet: Fleet, work: Workload, held: frozenset[Slot]) -> frozenset[Slot]:
+    """Return the slots that wait for a person alone and for which nothing bills but a disk.
+
+    Others begin in their place. They are held, or their lease has run its own `max_running` and is paused for that.
+    """
     up = (lease for lease in fleet.leases if lease.is_open and not lease.is_down)
     at_work = {lease.slot for lease in up if not fleet.is_leaving(lease)}
-    return frozenset(place for place in places - at_work if fleet.paying_intent(place) is None)
+    alone = held.union(running_limits.paused_alone(fleet, work)) - at_work
+    return frozenset(place for place in alone if fleet.paying_intent(place) is None)

@@ -2,8 +2,9 @@
 
 Invariants:
 1. At most the wanted number of slots begin, the lowest number first. Open leases, rents in doubt and instances with the
-   slot's label count as live, but not a slot that is held alone with its lease stopped.
-2. A live slot goes only while more are live than wanted, and every one of its answers says so (see `wanted_slots`).
+   slot's label count as live, but not a slot that waits for a person with its lease stopped.
+2. A live slot goes only while more have a lease than are wanted, and every one of its answers says so (see
+   `wanted_slots`). A rent in doubt or a stranger is perhaps no work: for one of those no lease goes that may work.
    First goes one that leaves or is down already, else another one would go for it and it would start in its place.
    Then goes one whose GPUs are idle, then one that is not useful yet, then the dearest.
 3. A disk that may hold the only copy of work is paused and not released (rule 11).
@@ -33,7 +34,7 @@ def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]
     if wanted is None:
         return {}
     shut = {target.name for word, target in holds if target.workload == work.name and word is not Word.LOCK}
-    empty = [place for place in work.places if place not in wanted.live and str(place) not in shut]
+    empty = [place for place in work.places if place not in wanted.taken and str(place) not in shut]
     # `gpubid fleet` has the numbers: the record of a decision is not written again while only they change.
     reason = Reason(CODE, f"the demand of {work.name} does not want it now")
     return dict.fromkeys(empty[max(wanted.slots - len(wanted.live), 0) :], reason)
@@ -42,11 +43,11 @@ def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]
 def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     """Return the endings of live slots that a demand does not want any more, by slot."""
     wanted = wanted_slots.wanted(fleet, work)
-    if wanted is None or not wanted.may_shrink or len(wanted.live) <= wanted.slots:
+    if wanted is None or not wanted.may_shrink:
         return {}
-    leases = {place: pair[-1] for place in wanted.live if (pair := fleet.leases_of(place))}
-    going = sorted(leases.values(), key=lambda lease: _rank(fleet, work, lease))[: len(wanted.live) - wanted.slots]
-    reason = Reason(CODE, wanted.sentence)
+    leases = [pair[-1] for place in work.places if (pair := fleet.occupants_of(place))]
+    going = sorted(leases, key=lambda lease: _rank(fleet, work, lease))[: max(len(leases) - wanted.slots, 0)]
+    reason = Reason(CODE, f"end what is not wanted ({wanted.sentence})")
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
 
 

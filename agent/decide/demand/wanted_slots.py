@@ -5,7 +5,8 @@ Invariants:
    last question was answered too. Silence is unknown and shrinks nothing, also after a restart.
 2. Before the first answer `least` slots are wanted, and every live slot stays.
 3. Whatever is answered, at least `least` and at most all slots of the workload are wanted.
-4. A slot that is held alone, with its lease stopped, serves nobody: another one begins in its place.
+4. A slot that is held alone or over its lease's `max_running`, with its lease stopped, serves nobody: another one
+   begins in its place.
 """
 
 import math
@@ -29,6 +30,8 @@ class Wanted:
     sentence: str
     live: frozenset[Slot]
     """The slots at which something works, or may."""
+    taken: frozenset[Slot]
+    """Those and the slots that wait for a person alone: nothing begins there."""
 
 
 def wanted(fleet: Fleet, work: Workload) -> Wanted | None:
@@ -36,26 +39,22 @@ def wanted(fleet: Fleet, work: Workload) -> Wanted | None:
     terms = work.demand
     if terms is None:
         return None
-    live = _live(fleet, work)
+    taken = frozenset(live_slots.of(fleet, work))
+    live = taken - live_slots.set_aside(fleet, work, live_slots.held(work, hold.in_force(fleet.holds, fleet.now)))
     hand = fleet.hand_demands.get(work.name)
     if hand is not None and fleet.now < hand.until:
         slots = min(hand.slots, work.slots)
         said = f"wanted {slots} by `gpubid demand` until {hand.until:%Y-%m-%d %H:%M} UTC"
-        return Wanted(slots, may_shrink=True, sentence=said, live=live)
+        return Wanted(slots, may_shrink=True, sentence=said, live=live, taken=taken)
     report = fleet.demand_reports.get(work.name)
     if report is None or report.read_at is None:
         said = f"its demand has not been answered yet: {terms.least} wanted, and what is live stays"
-        return Wanted(max(terms.least, len(live)), may_shrink=False, sentence=said, live=live)
+        return Wanted(max(terms.least, len(live)), may_shrink=False, sentence=said, live=live, taken=taken)
     slots = _slots(terms, report.most_tasks, work.slots)
     is_steady = report.since is not None and report.read_at - report.since >= terms.shrink_after
     may_shrink = is_steady and not report.trouble
     slots = slots if may_shrink else max(slots, len(live))
-    return Wanted(slots, may_shrink, _said(terms, report, slots), live)
-
-
-def _live(fleet: Fleet, work: Workload) -> frozenset[Slot]:
-    held = live_slots.held(work, hold.in_force(fleet.holds, fleet.now))
-    return frozenset(live_slots.of(fleet, work)) - live_slots.stopped(fleet, held)
+    return Wanted(slots, may_shrink, _said(terms, report, slots), live, taken)
 
 
 def _slots(terms: Demand, tasks: int, most: int) -> int:

@@ -11,9 +11,9 @@ from agent.domain.work import usefulness
 from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
 
 
-def strike(decision: Decision, fleet: Fleet) -> limits.Strike | None:
+def strike(decision: Decision, fleet: Fleet, *, is_slot_wanted: bool = True) -> limits.Strike | None:
     """Return the first reason why a decision may not be carried out now, or None."""
-    kept = _for_good(decision, fleet) or of_unrented(decision, fleet)
+    kept = (_for_good(decision, fleet) if is_slot_wanted else None) or of_unrented(decision, fleet)
     return kept or _untouchable(decision) or _unseen(decision, fleet)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent.decide import slots
+from agent.decide.demand import demand_window
 from agent.decide.limits import limit_cut, limits, unsafe_writes
 from agent.decide.moves.auctions import waiting_room
 from agent.decide.operators import operator_holds
@@ -60,4 +61,6 @@ def _cooled(decision: Decision, in_force: InForce) -> Decision:
 
 def _struck(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> limits.Strike | None:
     struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
-    return struck or unsafe_writes.strike(decision, bounds.fleet)
+    # What a demand does not want need not be rented again.
+    is_wanted = decision.reason.code != demand_window.CODE
+    return struck or unsafe_writes.strike(decision, bounds.fleet, is_slot_wanted=is_wanted)

@@ -136,6 +136,17 @@ def held(fleet: Fleet) -> Iterator[tuple[Lease, str]]:
             yield lease, f"{_ground(own)}, and {lease.market} cannot pause"
 
 
+def paused_alone(fleet: Fleet, work: Workload) -> Iterator[Slot]:
+    """Yield the slots of a workload that stay paused because their own lease has run its time."""
+    limit = limit_of(work, LimitOf.LEASE)
+    if limit is None or limit.then is not AtLimit.PAUSE:
+        return
+    mine = (lease for lease in fleet.leases if lease.slot.workload == work.name and not lease.is_held)
+    for lease in mine:
+        if Ran(limit, running_time.of_lease(lease, work, _seen_until(fleet, lease))).is_over:
+            yield lease.slot
+
+
 def moves(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether another lease is to be rented in place of one that has run its time."""
     own = of_lease(fleet, work, lease) if work.max_running else None

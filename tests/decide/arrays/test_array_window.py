@@ -19,12 +19,14 @@ from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms, TaskOrder
 from agent.domain.work.decision import Hold, Rent, slot_of
 from agent.domain.work.guard_report import GuardBeat, GuardReport
 from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import WorkloadKind
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -168,6 +170,18 @@ def test_a_held_task_is_held_alone_once_another_works() -> None:
 
 def test_two_held_tasks_stop_an_array_of_which_nothing_worked_yet() -> None:
     assert begun(fleet(holds=(mark(Word.HELD, 0), mark(Word.HELD, 1)))) == []
+    gone = (mark(Word.HELD, SLOTS), mark(Word.HELD, SLOTS + 1))
+    assert begun(fleet(holds=gone)) == [0, 1], "marks of slots that an earlier file had stopped it for good"
+
+
+def test_a_task_that_is_paused_at_its_own_max_running_frees_its_place() -> None:
+    """The rest of the array never ran, as if the paused ones were at work."""
+    stopped = {"state": LeaseState.PAUSED, "paused_by_us": True, "run_since": None, "bills": Bills.DISK}
+    over = [lease(index, has_run=True, ran_micros=13 * 3600 * 10**6, **stopped) for index in range(4)]
+    of, proof = fleet(*over), Tally(Counted.RAN, "sweep", NOW, NOW + timedelta(days=30), "it worked")
+    limit = RunningLimit(timedelta(hours=12), LimitOf.LEASE, AtLimit.PAUSE)
+    limited = (replace(of.workloads[0], max_running=(limit,)),)
+    assert begun(msgspec.structs.replace(of, workloads=limited, tallies=(proof,))) == [4, 5, 6, 7]
 
 
 def test_a_slot_in_a_cooldown_keeps_its_place() -> None:
