@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from agent.decide.kept_hosts import next_slots
 from agent.decide.limits import hard_caps, limits
-from agent.decide.moves import due_endings, permission
+from agent.decide.moves import due_endings, fallback_markets, permission
 from agent.decide.moves.auctions import lower_limit
 from agent.decide.moves.permission import Bounds
 from agent.decide.moves.waiting_endings import WaitingEndings
 from agent.domain.fleet import Fleet
 from agent.domain.slot import Slot
-from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ def _going_on(
     due: Sequence[Pause | Release],
 ) -> tuple[list[Rent], Fleet]:
     """Return the tasks that go on with a kept host, in place of its release, and the fleet after them."""
-    return next_slots.chosen(
-        bounds.fleet,
-        orders,
-        due_endings.grounds(due),
-        bounds.in_force,
-        standing,
-        lambda rent, others, left: permission.permitted(rent, replace(bounds, fleet=others), left),
-    )
+
+    def permit(rent: Rent, others: Fleet, left: limits.CommittedSpend) -> Decision:
+        work = bounds.fleet.workload(rent.slot.workload)
+        if work is not None and rent.offer.market in fallback_markets.closed(bounds.fleet, work):
+            return Hold(rent.slot, Reason("fallback_closed", f"{rent.offer.market} is a fallback, which is closed"))
+        return permission.permitted(rent, replace(bounds, fleet=others), left)
+
+    return next_slots.chosen(bounds.fleet, orders, due_endings.grounds(due), bounds.in_force, standing, permit)
 
 
 def _elsewhere(rebids: Sequence[Rebid], taken: set[Slot]) -> list[Rebid]:

@@ -3,7 +3,8 @@
 Invariants:
 1. No cycle waits for it. It is computed once an hour, and only for arrays that say how long a task takes and of which
    fewer than five slots are done.
-2. It is the "9 in 10 under" of the cheapest option of the workload's own strategy. Without prices in the ledger there
+2. A figure counts only for the files from which it was computed: changed ones are estimated at once.
+3. It is the "9 in 10 under" of the cheapest option of the workload's own strategy. Without prices in the ledger there
    is none.
 """
 
@@ -50,22 +51,26 @@ class TaskEstimates:
         self._ledger = ledger
         self._markets = tuple(markets)
         self._begun_at: dict[str, float] = {}
+        self._asked: dict[str, tuple[Workload, Tuned]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self.figures: TaskFigures = {}
         """The last figures. The mapping is replaced at every change."""
 
     def look(self, workloads: Iterable[Workload], known: Recollection, tuned: Mapping[str, Tuned]) -> None:
         """Begin the estimates that are due, and forget those that are not needed any more."""
-        needed = {work.name: work for work in workloads if self._is_needed(work, known)}
-        if self.figures.keys() - needed.keys():
-            self.figures = {name: figure for name, figure in self.figures.items() if name in needed}
-        self._begun_at = {name: at for name, at in self._begun_at.items() if name in needed}
+        needed = {work.name: work for work in workloads if self._is_needed(work, known) and work.strategy in tuned}
+        asked = {name: (work, tuned[work.strategy]) for name, work in needed.items()}
+        same = {name for name in needed if self._asked.get(name) == asked[name]}
+        self._asked = asked
+        if self.figures.keys() - same:
+            self.figures = {name: figure for name, figure in self.figures.items() if name in same}
+        self._begun_at = {name: at for name, at in self._begun_at.items() if name in same}
         self._running = {name: task for name, task in self._running.items() if not task.done()}
         now = self._clock.monotonic()
         for name, work in needed.items():
             begun = self._begun_at.get(name)
             is_due = begun is None or now - begun >= EVERY.total_seconds()
-            if is_due and name not in self._running and work.strategy in tuned:
+            if is_due and name not in self._running:
                 self._begun_at[name] = now
                 self._running[name] = self._spawn(self._estimate(work, tuned[work.strategy]))
 
@@ -89,6 +94,8 @@ class TaskEstimates:
         except (ConfigError, LedgerError) as error:
             log.info("task.unestimated", workload=work.name, reason=str(error)[:200])
             most = None
+        if self._asked.get(work.name) != (work, tuned):
+            return
         kept = {name: figure for name, figure in self.figures.items() if name != work.name}
         self.figures = kept if most is None else {**kept, work.name: most}
 

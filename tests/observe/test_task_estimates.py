@@ -53,3 +53,16 @@ async def test_work_that_says_no_hours_has_none(tmp_path: Path) -> None:
         done = await world.cycle(minutes=2)
         assert world.app.estimates.figures == {}
         assert task_reserve.cost_of_a_task(done.fleet, SWEEP) == SWEEP.prices.highest.over(2 * 3600)
+
+
+async def test_a_changed_file_is_estimated_at_once_and_its_old_figure_counts_no_more(tmp_path: Path) -> None:
+    """A hundred tasks of ten hours began within the hour, at the cost of tasks of six minutes."""
+    async with rehearsed(tmp_path, workloads=(SWEEP,)) as world:
+        world.is_checked = False
+        await world.cycle()
+        before, known = world.app.estimates.figures["sweep"], world.app.ledger.recollection(world.clock.now())
+        longer = dataclasses.replace(SWEEP, array=ArrayTerms(2, task_hours=20.0))
+        world.app.estimates.look((longer,), known, world.scene.tuned)
+        assert world.app.estimates.figures == {}, "until then `task_hours` at `max_price` counts"
+        await world.app.estimates.settle()
+        assert world.app.estimates.figures["sweep"].micros > 5 * before.micros

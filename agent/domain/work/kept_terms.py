@@ -67,12 +67,15 @@ def of(work: Workload) -> KeptTerms | None:
 
 
 def container_digest(work: Workload) -> str:
-    """Return the digest of what a container of an array has from its rent on, whatever its slot; empty: it ends."""
+    """Return the digest of what an array's container has from its rent on, whatever its slot; empty: it ends.
+
+    What the array requires of a host is in it too: another task begins only on a host that it might rent.
+    """
     if work.guard is None or not work.guard.keep_host or work.array is None:
         return ""
     start = work.image, work.command, work.onstart, work.runtype, work.template, work.ports, work.ssh_keys, work.slots
     names = tuple(name for name, _ in work.values)
-    alike = (work.name, *start, work.environment, work.env_from, names, work.guard)
+    alike = (work.name, *start, work.environment, work.env_from, names, work.guard, work.requirements)
     return hashlib.sha256(repr(alike).encode()).hexdigest()[:16]
 
 
