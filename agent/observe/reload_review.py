@@ -64,4 +64,4 @@ def _after(config: Config, held: Holdings) -> reload.After:
     """Return a configuration, as far as it concerns leases, with the ledger's running time of ended leases."""
     markets, works = frozenset(market.name for market in config.markets), config.workloads
     windows = {work.name: run_calendar.now(work.windows, held.now) for work in works if work.windows}
-    return reload.After(works, markets, config.limits, dict(held.ran_micros), windows, dict(held.credits))
+    return reload.After(works, markets, config.limits, dict(held.ran_micros), held.now, windows, dict(held.credits))

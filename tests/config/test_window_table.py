@@ -56,6 +56,8 @@ def test_a_first_start_is_an_instant_in_utc(tmp_path: Path, line: str) -> None:
         ([NIGHTS, 'kind = "batch"', 'deadline = { hours = 4, by = "2027-01-31T18:00Z" }'], "remove windows or the"),
         (["not_before = 2027-01-31T18:00:00"], "must be a time with its zone"),
         (["not_before = 7"], "must be a time with its zone"),
+        (["not_before = 9999-12-31T23:00:00-12:00"], "must lie between 2000 and 2100"),
+        (['not_before = "9999-12-01T00:00Z"'], "must lie between 2000 and 2100"),
     ],
 )
 def test_what_they_may_not_say(tmp_path: Path, lines: list[str], told: str) -> None:

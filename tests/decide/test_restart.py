@@ -1,5 +1,6 @@
 """The two halves of a restart in place: before any strategy is asked, and only if the start is permitted."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Resume
+from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.stall import StallRule
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -89,6 +91,16 @@ def test_a_lease_that_could_not_be_started_again_is_not_stopped_for_its_restart(
     assert isinstance(decided(a_day, spend=Spend(today=builders.usd("4.9"))), Hold), "no room for another hour"
     assert isinstance(decided(a_day, spend=Spend(today=builders.usd("4.7"))), Pause)
     assert isinstance(decided(Limits(per_instance_hour=builders.per_hour("0.20"))), Hold)
+
+
+def test_a_lease_that_would_wait_for_another_markets_clock_is_not_stopped_for_its_restart() -> None:
+    """It stayed stopped until that clock was right, and after fifteen minutes its restart was forgotten."""
+    windowed = replace(WORK, windows=(WindowRule("0 8 * * *", timedelta(hours=12)),))
+    is_open = {"train": WindowNow(is_open=True, until=NOW + timedelta(hours=5), spoken="20:00")}
+    markets = {"vast": listed(), "runpod": builders.view(market="runpod", clock_skew_seconds=90.0)}
+    held = decided(markets=markets, workloads=(windowed,), windows=is_open)
+    assert (type(held), held.reason.code) == (Hold, "clock_doubted")
+    assert isinstance(decided(workloads=(windowed,), windows=is_open), Pause)
 
 
 def test_a_stop_that_waited_for_long_is_followed_by_its_start() -> None:

@@ -46,7 +46,7 @@ class Times:
 
     @property
     def hours_a_week(self) -> float:
-        """How many of the next 168 hours are open."""
+        """How many of the 168 hours from its beginning are open."""
         return sum((closes - opens) / _HOUR for opens, closes in self.spans(self.begins + WEEK))
 
     @property
@@ -97,7 +97,8 @@ def sentences(times: Times | None, options: Sequence[tuple[str, Estimate]]) -> I
         return
     shown = document(times, options)
     if times.work.windows:
-        yield f"windows: {times.hours_a_week:.0f} of the next 168 h; outside of them it is {times.work.outside}d"
+        week = "the next" if times.begins == times.now else "its first"
+        yield f"windows: {times.hours_a_week:.0f} of {week} 168 h; outside of them it is {times.work.outside}d"
     if times.work.not_before is not None and times.work.not_before > times.now:
         yield f"first start: {times.work.not_before:%Y-%m-%d %H:%M} UTC"
     if times.max_running is not None:

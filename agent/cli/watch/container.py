@@ -44,7 +44,7 @@ def ssh(
     row = (running or rows)[-1]
     line = row.get("ssh")
     if not line:
-        state = rows[-1]["state"]
+        state = row["state"]
         if shell_by := registered_markets.shell_by(row["market"]):
             said = shell_by.format(rent=row.get("rent") or "...")
             exits.stop(exits.FAILED, [f"{row['market']} gives {plain(slot)} no address: {said}"])

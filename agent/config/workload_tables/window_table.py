@@ -37,12 +37,18 @@ def _zone(value: str) -> str:
     return value
 
 
+YEARS = range(2000, 2101)
+"""Years whose instants every calendar can reckon with, weeks before and after."""
+
+
 def _time(value: object) -> object:
     if isinstance(value, str):
         value = time_words.absolute(value)
+    example = "write for example not_before = 2027-01-31T18:00:00Z"
     if not isinstance(value, datetime) or value.tzinfo is None:
-        example = "write for example not_before = 2027-01-31T18:00:00Z"
         raise refused("bad_time", f"must be a time with its zone; {example}")
+    if value.year not in YEARS:
+        raise refused("bad_time", f"must lie between {YEARS[0]} and {YEARS[-1]}; {example}")
     return value
 
 

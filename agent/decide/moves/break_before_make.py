@@ -1,7 +1,8 @@
 """Break before make: a necessary move begins with the release if a limit forbids two leases at once.
 
 Invariants:
-1. Only a lease that will be lost soon anyway, or that a new file moves, is released before another one runs.
+1. Only a lease that will be lost soon anyway, or that a new file or its own `max_running` moves, is released before
+   another one runs.
 2. It is released only if its disk may be left and nothing at all would forbid the rent without it. A market at fault, a
    veto of another kind, and what the lease has cost so far stay.
 """
@@ -16,6 +17,7 @@ from agent.decide.limits import limits
 from agent.decide.moves import permission
 from agent.decide.moves.permission import Bounds
 from agent.decide.operators import reload
+from agent.decide.run_times import running_limits
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind
@@ -73,4 +75,4 @@ def _must_go(lease: Lease, work: Workload, fleet: Fleet) -> bool:
     if lease.state is not LeaseState.RUNNING or not only_copy.may_leave(lease, work):
         return False
     is_last = lease.ends_at is not None and lease.ends_at - fleet.now < LAST_MINUTES
-    return is_last or reload.moves(lease, work)
+    return is_last or reload.moves(lease, work) or running_limits.moves(fleet, lease, work)

@@ -11,6 +11,8 @@ from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.moves import permission
 from agent.decide.moves.permission import Bounds
 from agent.decide.reconcile.probes import liveness
+from agent.decide.run_times import run_time_verdict
+from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Resume
 
@@ -23,8 +25,17 @@ def instead(decision: Decision, bounds: Bounds, now_standing: CommittedSpend) ->
     if not isinstance(decision, Pause) or decision.reason.code != liveness.RESTART:
         return decision
     why = replace(decision.reason, sentence=f"restart it: {decision.reason.sentence}")
-    start = permission.permitted(Resume(_stopped(decision.lease), why), bounds, now_standing.after(decision))
+    stopped = _stopped(decision.lease)
+    idle = run_time_verdict.why_idle(_with(bounds.fleet, stopped), decision.lease.slot)
+    if idle is not None:
+        return Hold(decision.lease.slot, replace(idle, sentence=f"{idle.sentence}; it would {why.sentence}"))
+    start = permission.permitted(Resume(stopped, why), bounds, now_standing.after(decision))
     return start if isinstance(start, Hold) else decision
+
+
+def _with(fleet: Fleet, stopped: Lease) -> Fleet:
+    leases = (stopped if each.lease_id == stopped.lease_id else each for each in fleet.leases)
+    return msgspec.structs.replace(fleet, leases=tuple(leases))
 
 
 def _stopped(lease: Lease) -> Lease:

@@ -40,6 +40,8 @@ class After:
     caps: limits.Limits
     ran_micros: Mapping[str, int] = field(default_factory=dict)
     """How long ended leases ran, by workload, as the ledger has it."""
+    now: datetime | None = None
+    """Up to when running leases have run; None: to their last metering, which may be five minutes ago."""
     windows: Mapping[str, WindowNow] = field(default_factory=dict)
     """Where the present instant is in the windows of each workload that has some, by name."""
     credits: Mapping[str, Usd] = field(default_factory=dict)
@@ -177,10 +179,11 @@ def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) ->
 
 def _ended(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
     """Yield the changes of running times that would end leases now."""
+    ran = run_time_changes.SoFar(after.ran_micros, after.now)
     for work in after.workloads:
         mine = [lease for lease in kept if lease.slot.workload in {work.name, work.was}]
         window = after.windows.get(work.name)
-        for change in run_time_changes.of(work, before.get(work.name), mine, after.ran_micros, window):
+        for change in run_time_changes.of(work, before.get(work.name), mine, ran, window):
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, change.sentence)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from agent.decide.accounting import running_time
 from agent.decide.operators import ending_words
@@ -22,11 +23,31 @@ class RunTimeChange:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """How long leases have run: ended ones by workload, as the ledger has it, and open ones."""
+
+    ended_micros: Mapping[str, int]
+    now: datetime | None = None
+    """Up to when open leases have run; None: to their last metering, which may be five minutes ago."""
+
+    def of_workload(self, work: Workload, leases: Iterable[Lease]) -> timedelta:
+        """Return the running time of all leases of a workload."""
+        return running_time.of_workload(work, leases, self.ended_micros, self._until)
+
+    def of_lease(self, lease: Lease, work: Workload) -> timedelta:
+        """Return the running time of one lease."""
+        return running_time.of_lease(lease, work, self._until(lease))
+
+    def _until(self, lease: Lease) -> datetime:
+        return self.now or lease.accrued_until
+
+
 def of(
     work: Workload,
     before: Workload | None,
     leases: Iterable[Lease],
-    ran_micros: Mapping[str, int],
+    ran: SoFar,
     window: WindowNow | None,
 ) -> Iterator[RunTimeChange]:
     """Yield the changes of a workload that end `leases`, its open ones, some of which may run.
@@ -42,7 +63,7 @@ def of(
         yield from _of_windows(work, running, window)
     for limit in work.max_running:
         if before is None or limit not in before.max_running:
-            yield from _of_limit(work, limit, mine, ran_micros)
+            yield from _of_limit(work, limit, mine, ran)
 
 
 def _of_windows(work: Workload, running: list[Lease], window: WindowNow | None) -> Iterator[RunTimeChange]:
@@ -52,18 +73,16 @@ def _of_windows(work: Workload, running: list[Lease], window: WindowNow | None) 
         yield RunTimeChange("windows", "would_end", f"{told}; {fix}")
 
 
-def _of_limit(
-    work: Workload, limit: RunningLimit, mine: list[Lease], ran_micros: Mapping[str, int]
-) -> Iterator[RunTimeChange]:
+def _of_limit(work: Workload, limit: RunningLimit, mine: list[Lease], ran: SoFar) -> Iterator[RunTimeChange]:
     running = [lease for lease in mine if not lease.is_down]
     if limit.of is LimitOf.WORKLOAD:
-        whole = running_time.of_workload(work, mine, ran_micros, lambda lease: lease.accrued_until)
+        whole = ran.of_workload(work, mine)
         over = [(work.name, whole)] if whole >= limit.most else []
     else:
-        each = ((str(lease.slot), running_time.of_lease(lease, work, lease.accrued_until)) for lease in running)
-        over = [(name, ran) for name, ran in each if ran >= limit.most]
-    for name, ran in over[:1]:
-        spent, most = span_text.minutes(ran), span_text.minutes(limit.most)
+        each = ((str(lease.slot), ran.of_lease(lease, work)) for lease in running)
+        over = [(name, time) for name, time in each if time >= limit.most]
+    for name, time in over[:1]:
+        spent, most = span_text.minutes(time), span_text.minutes(limit.most)
         ended = running if limit.of is LimitOf.WORKLOAD else over
         told = f"{most} is no more than the {spent} that {name} has run: it would end {_counted(ended)}"
         yield RunTimeChange("max_running", "would_end", f"{told}; {ending_words.stopped(name, is_kept=True)}")

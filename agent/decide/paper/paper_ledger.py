@@ -46,6 +46,8 @@ class PaperLedger:
     starts: list[Start] = field(default_factory=list)
     warm: dict[str, WarmTime] = field(default_factory=dict)
     """How long services had enough warm slots, by workload."""
+    ran_micros: dict[str, int] = field(default_factory=dict)
+    """How long ended leases ran, by workload; those that ended before it began were real."""
 
     def put(self, lease: Lease) -> None:
         """Remember a lease, or forget an ended one. No label can be checked here: every lease is ours."""
@@ -53,7 +55,9 @@ class PaperLedger:
             vouched = lease.vouched_at or lease.opened_at
             self.leases[lease.lease_id] = replace(lease, proven_at=vouched, vouched_at=vouched)
             return
-        self.leases.pop(lease.lease_id, None)
+        if self.leases.pop(lease.lease_id, None) is not None:
+            name = lease.slot.workload
+            self.ran_micros[name] = self.ran_micros.get(name, 0) + lease.ran_micros
         if lease.has_run and lease.ended_at is not None:
             self.vacated[lease.slot] = lease.ended_at
             self.left[lease.slot] = lease.market

@@ -110,6 +110,7 @@ def begun(work: Workload, chosen: Tuned, fleet: Fleet) -> Shadow:
     reported = fleet.progress.get(work.name)
     done = reported.hours if reported is not None else 0.0
     shadow = Shadow(work.name, chosen.name, fleet.now, done_before=done, digest=chosen.digest)
+    shadow.book.ran_micros.update(fleet.ran_micros)
     for place in work.places:
         for lease in fleet.leases_of(place):
             if lease.state is LeaseState.RELEASING:
@@ -221,6 +222,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),
         vacated=book.vacated,
         left=book.left,
+        ran_micros=book.ran_micros,
         hosts=book.hosts if shadow.learns else fleet.hosts,
         known_since={work.name: shadow.since},
         progress=_progress(shadow, fleet, work),

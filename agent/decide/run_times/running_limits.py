@@ -155,7 +155,7 @@ def moves(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each limit that is reached soon."""
+    """Yield one alert for each limit that is reached soon, and for each lease that does not move although it is."""
     for work in fleet.workloads:
         if not work.max_running:
             continue
@@ -166,7 +166,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             yield Alert(EventKind.ALERT_MAX_RUNNING, work.name, f"{work.name}: {_told(whole, running)}")
         for lease in mine:
             own = of_lease(fleet, work, lease)
-            if own is not None and lease.is_live and _is_near(own, 1):
+            if own is not None and lease.is_live and (_is_near(own, 1) or moves(fleet, lease, work)):
                 key = f"{work.name} {lease.lease_id}"
                 yield Alert(EventKind.ALERT_MAX_RUNNING, key, f"{lease.slot} on {lease.lease_id}: {_told(own, 1)}")
 
@@ -216,6 +216,8 @@ _THEN = {
 
 
 def _told(ran: Ran, running: int) -> str:
+    if ran.is_over:
+        return f"{ran.sentence}; it runs on until another lease is found and allowed (max_running)"
     left = span_text.minutes(_up(ran.left / running))
     return f"{ran.sentence}; in about {left} {_THEN[ran.limit.then]} (max_running)"
 

@@ -8,10 +8,12 @@ import msgspec
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import break_before_make
+from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, Rent
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import OnChange
 from tests.support import builders
 from tests.support.scene import strategies
@@ -59,6 +61,19 @@ def test_a_full_count_is_made_room_for() -> None:
     made = decided(fleet_of(*MISSING), Limits(instances=3))
     assert isinstance(made, Release)
     assert (made.lease, made.reason.code) == (RUNS, "moved")
+
+
+def test_a_lease_that_has_run_its_time_makes_room_as_one_that_a_new_file_moves() -> None:
+    """It ran on for days without a word, since a cap allowed one lease and not two."""
+    limit = RunningLimit(timedelta(hours=12), LimitOf.LEASE, AtLimit.MOVE)
+    limited = builders.workload(max_running=(limit,))
+    over = builders.lease(ran_micros=13 * 3600 * 10**6, has_run=True)
+    seen = msgspec.structs.replace(fleet_of(workloads=(limited,)), leases=(over,))
+    assert isinstance(decided(seen, Limits(instances=1)), Release)
+    (alert,) = running_limits.alerts(seen)
+    assert alert.sentence.endswith(
+        "13 h of 12 h run; it runs on until another lease is found and allowed (max_running)"
+    )
 
 
 def test_a_market_at_fault_releases_no_healthy_lease() -> None:

@@ -334,6 +334,9 @@ def test_a_limit_that_ended_running_leases_at_once_is_refused() -> None:
     assert (found.key, found.sentence.startswith(told)) == ("workloads.train.max_running", True)
     assert codes(dataclasses.replace(files, ran_micros={"train": 8 * 3_600_000_000}), ran) == []
     assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == [], "what is paused goes on with nothing"
+    soon = dataclasses.replace(after(made(max_running=(RunningLimit(timedelta(hours=3, minutes=2)),))), now=NOW)
+    metered = msgspec.structs.replace(ran, accrued_until=NOW - timedelta(minutes=4))
+    assert codes(soon, metered) == ["would_end"], "four minutes are not metered yet"
     standing = reload.present((ran,), (), Spend(), NOW)
     assert reload.findings(files, (ran,), standing, None, (work,)) == (), "it ends already under the present file"
 

@@ -18,6 +18,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Rent
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
@@ -122,6 +123,20 @@ def test_it_begins_as_the_live_position_stands_and_counts_from_then_on() -> None
     hours = (lease.accrued_until - NOW).total_seconds() / 3600
     assert made.tally.gpu == pytest.approx(220_000 * hours, abs=20)
     assert made.tally.rents == made.tally.traffic == 0
+
+
+def test_its_running_time_is_that_of_its_own_leases() -> None:
+    """An hour that the live fleet ran counted for the shadow too, which then stood still."""
+    limit = RunningLimit(2 * 60 * MINUTE, LimitOf.WORKLOAD, AtLimit.PAUSE)
+    work, ran = replace(WORK, max_running=(limit,)), {"train": 30 * 60 * 10**6}
+    made = shadow.begun(work, PATIENT, seen(0, leases=[builders.lease(1)], workloads=(work,), ran_micros=ran))
+    live = [seen(minute, workloads=(work,), ran_micros={"train": 2 * 3600 * 10**6}) for minute in range(60)]
+    lived(live, PATIENT, made)
+    assert only(made).state is LeaseState.RUNNING
+    ended = msgspec.structs.replace(only(made), state=LeaseState.ENDED, ended_at=NOW)
+    made.book.put(ended)
+    made.book.put(ended)
+    assert made.book.ran_micros["train"] == ran["train"] + ended.ran_micros
 
 
 def test_on_a_host_of_ours_the_floor_is_our_own_bid_and_the_loss_is_ours() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 from agent.config.run_times import run_calendar
 from agent.decide.accounting import running_time
 from agent.decide.operators.notices import Notice
+from agent.decide.reconcile.reconcile import METER_EVERY
 from agent.decide.run_times import run_windows, running_limits
 from agent.domain import span_text
+from agent.domain.record.lease import Lease
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.run_times.running_limit import LimitOf
 from agent.domain.work.workload import Workload
@@ -30,7 +32,7 @@ def notices(workloads: Iterable[Workload], known: Recollection, now: datetime) -
 def _row(work: Workload, known: Recollection, now: datetime) -> dict[str, Any]:
     whole = running_limits.limit_of(work, LimitOf.WORKLOAD)
     each = running_limits.limit_of(work, LimitOf.LEASE)
-    ran = running_time.of_workload(work, known.leases, known.ran_micros, lambda _: now)
+    ran = running_time.of_workload(work, known.leases, known.ran_micros, lambda lease: _seen_until(lease, now))
     window = run_calendar.now(work.windows, now) if work.windows else None
     waits = work.not_before is not None and now < work.not_before
     sentences = [f"begins at {work.not_before:%Y-%m-%d %H:%M} UTC"] if waits else []
@@ -48,6 +50,11 @@ def _row(work: Workload, known: Recollection, now: datetime) -> dict[str, Any]:
         "max_running_of_a_lease_seconds": None if each is None else int(each.most.total_seconds()),
         "sentence": "; ".join(sentences),
     }
+
+
+def _seen_until(lease: Lease, now: datetime) -> datetime:
+    """Return for how long a lease surely runs: it is metered by each listing, so an older metering means no listing."""
+    return min(now, lease.accrued_until + METER_EVERY)
 
 
 def _open(window: WindowNow) -> str:
