@@ -144,10 +144,22 @@ def _is_other_disk(lease: Lease, row: Instance) -> bool:
 
 
 def _standing(term: Term, lease: Lease, before: Mapping[str, TermDoubt]) -> TermDoubt | None:
-    """Return the doubt so far. A doubt about a limit ends with our own order."""
+    """Return the doubt so far. It ends once the ledger has its value, and about a limit with our own order."""
     doubt = before.get(term.value)
-    is_over = term is Term.LIMIT and doubt is not None and (lease.bid_since or lease.opened_at) > doubt.since
+    if doubt is None or _has(term, lease, doubt.nearest):
+        return None
+    is_over = term is Term.LIMIT and (lease.bid_since or lease.opened_at) > doubt.since
     return None if is_over else doubt
+
+
+def _has(term: Term, lease: Lease, figure: float) -> bool:
+    """Return whether a lease has the believed value of a doubt: what differs from it is doubted anew."""
+    if term is Term.TRAFFIC:
+        return False
+    if term is Term.END:
+        return lease.ends_at is not None and abs(-figure - lease.ends_at.timestamp()) < 1.0
+    known = lease.bid_limit if term is Term.LIMIT else lease.disk_rate
+    return known is not None and known.micros == round(abs(figure))
 
 
 def _seen(doubt: TermDoubt | None, far: float, listed_at: datetime) -> TermDoubt:

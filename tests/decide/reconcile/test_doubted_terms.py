@@ -97,6 +97,19 @@ def test_an_earlier_end_is_believed_if_it_is_listed_long_enough() -> None:
     assert after.ends_at == soon
 
 
+def test_an_end_that_is_put_forward_twice_is_believed_in_the_end() -> None:
+    """The later one of both counted for ever, and nothing was left in time."""
+    memory, held = Memory(), HELD
+    later, sooner = NOW + timedelta(minutes=110), NOW + timedelta(minutes=80)
+    for at in range(1, 2 * PATIENT_POLLS + 8):
+        row = builders.instance(ends_at=later if at <= 5 else sooner)
+        result = seen(held, row, at=at, memory=memory)
+        memory = result.memory
+        held = next((fact.after for fact in result.facts if isinstance(fact, LeaseChanged)), held)
+        assert held.ends_at in {HELD.ends_at, later, sooner}
+    assert held.ends_at == sooner
+
+
 def test_a_contract_that_runs_has_not_ended() -> None:
     after, _ = listed(HELD, 3 * PATIENT_POLLS, ends_at=NOW - timedelta(days=1))
     assert after.ends_at == HELD.ends_at
