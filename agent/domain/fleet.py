@@ -265,6 +265,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The ids of leases that were held when this pass began: nobody probed them."""
     warm: Mapping[str, WarmTime] = {}
     """How long services had enough warm slots, by workload."""
+    warm_slots: Mapping[str, int] = {}
+    """How many slots of a service with fallback markets its strategy keeps warm, by workload; the others are spare."""
     quiet: Mapping[str, Quiet] = {}
     """How long the work of leases has shown no progress, by lease id."""
     ready_waits: Mapping[str, ReadyWait] = {}

@@ -4,7 +4,7 @@ They are closed again as soon as every wanted slot is up: a later loss is first 
 
 Invariants:
 1. A slot that is meant to be empty opens nothing: under a hold, outside its window, or not wanted by an array or a
-   demand. Its time begins when it is wanted again.
+   demand. Its time begins when it is wanted again. So many slots as a strategy leaves spare open nothing either.
 2. A lease that its slot no longer waits for does not count as the slot's, but the slot is down at most since its end.
 """
 
@@ -37,9 +37,11 @@ def opens_at(fleet: Fleet, work: Workload) -> datetime | None:
     if not work.fallback.markets:
         return None
     idle = _unwanted(fleet, work)
-    wanted = (place for place in work.places if place not in idle)
-    down = [since for place in wanted if (since := _down_since(fleet, work, place)) is not None]
-    return min(down) + work.fallback.after if down else None
+    wanted = [place for place in work.places if place not in idle]
+    down = sorted(since for place in wanted if (since := _down_since(fleet, work, place)) is not None)
+    # A strategy leaves so many slots empty where they do not pay: those that have been down for longest.
+    needed = down[max(len(wanted) - fleet.warm_slots.get(work.name, len(wanted)), 0) :]
+    return needed[0] + work.fallback.after if needed else None
 
 
 def why_closed(fleet: Fleet, work: Workload) -> Iterator[str]:

@@ -134,7 +134,8 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
         facts += _learned(shadow, fleet, work)
         seen, book = _fleet(shadow, fleet, work), shadow.book
         book.warm = warm_record.watched(book.warm, seen, lambda work: chosen.params.warm_slots(work.slots))
-        seen = msgspec.structs.replace(seen, warm=book.warm)
+        kept_warm = warm_record.slots(seen, {shadow.strategy: chosen})
+        seen = msgspec.structs.replace(seen, warm=book.warm, warm_slots=kept_warm)
         planned = plan.plan(seen, {shadow.strategy: chosen}, _bound(caps))
         decisions = [*(each for each in decisions if not isinstance(each, Hold)), *planned.decisions]
         if not sum([_carried_out(shadow, decision, work, fleet) for decision in planned.decisions]):

@@ -19,7 +19,10 @@ from agent.domain.slot_demand import Demand, DemandFrom
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.decision import Hold, Rent
 from agent.domain.work.run_times.run_window import WindowNow, WindowRule
-from agent.domain.work.workload import Fallback
+from agent.domain.work.workload import Fallback, WorkloadKind
+from agent.observe import snapshot
+from strategies.hedged import Hedged
+from strategies.hedged_rules.params import HedgedParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 
@@ -70,6 +73,21 @@ def test_a_slot_that_is_meant_to_be_empty_opens_nothing(word: Word) -> None:
     fleet = seen(UP, work=TWO, holds=(held,))
     assert fallback_markets.closed(fleet, TWO) == ALL
     assert fallback_markets.opens_at(fleet, TWO) is None
+
+
+@pytest.mark.parametrize(("lost", "closed"), [(None, ALL), (3, ALL), (11, NONE)])
+def test_a_spare_slot_that_is_not_worth_its_price_opens_nothing(lost: int | None, closed: frozenset[str]) -> None:
+    """A third slot that was left empty for hours opened the fallback at the first second of every loss."""
+    three = builders.workload(
+        markets=("vast",), fallback=Fallback(("dstack",)), slots=3, kind=WorkloadKind.SERVICE, strategy="hedged"
+    )
+    running = (UP,) if lost is not None else (UP, builders.lease(2, slot=TRAIN_1))
+    vacated = {} if lost is None else {TRAIN_1: builders.ago(minutes=lost)}
+    warm = HedgedParams(keep_warm=True, share_of_owner=1.0, share_of_market=1.0, spare_slots=1)
+    fleet = snapshot.enriched(
+        seen(*running, work=three, vacated=vacated), {"hedged": builders.tuned(Hedged(), warm, "hedged")}
+    )
+    assert fallback_markets.closed(fleet, three) == closed
 
 
 def test_a_slot_that_an_array_or_a_demand_does_not_want_opens_nothing() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agent.decide.demand import demand_window
 from agent.decide.service import availability_dial
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
@@ -26,7 +27,7 @@ def recorded(known: Mapping[str, WarmTime]) -> list[dict[str, Any]]:
 
 def of(fleet: Fleet, work: Workload, chosen: Tuned) -> list[dict[str, Any]]:
     """Return the warm slots of a service whose strategy keeps some, with the dial of its target; else nothing."""
-    needed = chosen.params.warm_slots(work.slots)
+    needed = chosen.params.warm_slots(demand_window.seen_by_strategy(fleet, work).slots)
     if not needed:
         return []
     time, target = fleet.warm.get(work.name), chosen.params.warm_target()
