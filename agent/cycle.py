@@ -18,7 +18,7 @@ from agent.decide import first_sights, needs, plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
-from agent.decide.moves import due_endings, immediate_endings
+from agent.decide.moves import due_endings, front_drain, immediate_endings
 from agent.decide.operators.told_alerts import ToldAlerts
 from agent.decide.reconcile import billing_turns, reconcile
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
@@ -289,7 +289,7 @@ class Cycle:
         if self._unwritten:
             # This listing is not recorded, so the next one dates changes from the listing before.
             self._memory = replace(self._memory, last_seen=last_seen)
-        fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
+        fleet = front_drain.unasked(plan.unpaid(await self._fleet(rules), "the ledger cannot be written"))
         planned = await self._plan(fleet, rules, facts)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         # Nobody could see later that these wait for a checkpoint, so they do not wait.

@@ -1,5 +1,6 @@
 """A real HAProxy in front of a simulated service: its servers follow the leases, and our endings wait for requests."""
 
+import contextlib
 import datetime as dt
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from agent.config.front_settings import Format, Front
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Workload
-from tests.support import haproxy
+from agent.ledger.ledger_errors import LedgerError
+from tests.support import full_disk, haproxy
 from tests.support.haproxy import Proxy
 from tests.support.world import Rehearsed, rehearsed, work
 from tests.web.page import served
@@ -91,6 +94,27 @@ async def test_lists_are_served_over_http_too(tmp_path: Path) -> None:
         assert (await page.get("/front/chat.caddy.json"))[1] == (tmp_path / "chat.yml").read_text()
         for unknown in ("/front/other.caddy.json", "/front/chat.nginx.json"):
             assert (await page.get(unknown))[0] == 404, unknown
+
+
+async def test_while_the_ledger_cannot_be_written_no_ending_waits_for_a_proxy_that_nobody_asks(tmp_path: Path) -> None:
+    """It waited for minutes until the proxy's report was old, and cut the requests then."""
+    limited = serving(max_running=(RunningLimit(dt.timedelta(minutes=30), LimitOf.LEASE, AtLimit.RELEASE),))
+    async with (
+        haproxy.running(tmp_path) as proxy,
+        rehearsed(tmp_path, workloads=(limited,), fronts=(front(proxy),)) as world,
+    ):
+        world.is_checked = False
+        await until(world, lambda: any(lease.ready_since is not None for lease in world.leases()))
+        held = world.lease()
+        since = held.ready_since or held.began
+        while world.clock.now() - since < dt.timedelta(minutes=29):
+            await cycle(world)
+        assert held.lease_id in world.app.fronts.reports
+        await full_disk.let_write(world, may=False)
+        while world.clock.now() - since < dt.timedelta(minutes=31):
+            with contextlib.suppress(LedgerError):
+                await cycle(world)
+        assert held.instance_id not in {str(each.contract_id) for each in world.live()}, "soon after its time"
 
 
 async def test_trouble_is_told_at_once_and_alerts_when_it_lasts(tmp_path: Path) -> None:

@@ -21,25 +21,9 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
-from tests.support import engines, full_disk, spending
+from tests.support import full_disk, spending
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
-
-
-async def let_write(world: Rehearsed, *, may: bool) -> None:
-    """Let the ledger be written, or not."""
-    if engines.server(world.config.ledger) is not None:
-        engines.let_write(world.config.ledger, may=may)
-        return
-    wire = world.app.ledger._tables
-
-    def switch() -> None:
-        assert wire._connection is not None
-        driver = wire._connection.connection.driver_connection
-        assert driver is not None
-        driver.execute(f"PRAGMA query_only = {'OFF' if may else 'ON'}")
-
-    await wire._finish(switch)
 
 
 async def cycles(world: Rehearsed, minutes: float) -> list[str]:
@@ -58,7 +42,7 @@ async def cycles(world: Rehearsed, minutes: float) -> list[str]:
 
 async def recovers(world: Rehearsed, slots: int) -> None:
     """Insist that all is in order again once the ledger can be written, spend included."""
-    await let_write(world, may=True)
+    await full_disk.let_write(world, may=True)
     await cycles(world, 90)
     assert len([lease for lease in world.leases() if lease.state is LeaseState.RUNNING]) == slots
     assert {lease.instance_id for lease in world.leases()} == {str(each.contract_id) for each in world.live()}
@@ -74,7 +58,7 @@ def test_nothing_is_paid_for(seed: int, slots: int, is_first: bool, loss: float 
         if not is_first:
             await world.until_running()
             await cycles(world, 20)
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         orders = len(world.orders)
         for contract in world.live():
             if loss is not None and contract.bid is not None:
@@ -91,7 +75,7 @@ def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await world.until_running()
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         doing: Any
         if verb.startswith("kill"):
             doing = spending.kill(world.app, keep_disks=verb != "kill")
@@ -102,7 +86,7 @@ def test_a_person_is_obeyed_and_told(seed: int, verb: str) -> None:
         assert not [contract for contract in world.live() if contract.holds_gpu]
         paid = [order for order in world.orders if order.kind.is_paying]
         if verb == "kill":
-            await let_write(world, may=True)
+            await full_disk.let_write(world, may=True)
             await cycles(world, 10)
             assert [order for order in world.orders if order.kind.is_paying] == paid, "rented again under a kill"
 
@@ -133,7 +117,7 @@ def test_a_spent_budget_is_kept_all_the_same(seed: int) -> None:
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await world.until_running()
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         spent = world.app.ledger.recollection(world.clock.now()).total.today
         world.app.rules = dataclasses.replace(world.app.rules, caps=Limits(per_day=spent))
         await cycles(world, 5)
@@ -166,10 +150,10 @@ def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
         await world.until_running()
         known = len(world.orders)  # a first start may have been ended: it loaded too long
         quits.is_over = True
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         assert "unwritable" in await cycles(world, 5)
         assert not world.orders[known:]
-        await let_write(world, may=True)
+        await full_disk.let_write(world, may=True)
         await cycles(world, 1)
         assert world.orders[-1].kind is IntentKind.RELEASE
 
@@ -179,10 +163,10 @@ def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
 def test_whoever_kills_on_a_full_disk_with_nothing_to_end_is_told_that_it_may_be_forgotten() -> None:
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         with pytest.raises(LedgerError, match="not written down, and a restart forgets it"):
             await spending.kill(world.app)
-        await let_write(world, may=True)
+        await full_disk.let_write(world, may=True)
         orders = len(world.orders)
         await cycles(world, 5)
         assert not [order for order in world.orders[orders:] if order.kind.is_paying]
@@ -195,11 +179,11 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await world.until_running()
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         with pytest.raises(LedgerError, match="not written down"):
             await spending.kill(world.app, keep_disks=keep)
         await cycles(world, 5)
-        await let_write(world, may=True)
+        await full_disk.let_write(world, may=True)
         orders = len(world.orders)
         await cycles(world, minutes)
         assert len(await world.events("operator.halted")) == (1 if minutes else 0)
@@ -220,10 +204,10 @@ def test_what_left_without_the_ledger_is_not_taken_for_a_loss(verb: str) -> None
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         held = await world.until_running()
-        await let_write(world, may=False)
+        await full_disk.let_write(world, may=False)
         with pytest.raises(LedgerError, match="sent to the market but not written down"):
             await world.app.say(Order(verb, "train/0"), "a test")
-        await let_write(world, may=True)
+        await full_disk.let_write(world, may=True)
         await cycles(world, 3)
         kinds = {event.kind for event in await world.events() if event.lease_id == held.lease_id}
         assert not kinds & {"lease.interrupted", "lease.gone", "workload.held"}

@@ -1,4 +1,4 @@
-"""A disk that is full under a rehearsed world: SQLite refuses every write until the ballast is freed."""
+"""A ledger that a rehearsed world cannot write: while its disk is full, until the ballast is freed, or as long as told."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.ledger.file import sidecar
+from tests.support import engines
 from tests.support.world import Rehearsed
 
 
@@ -25,3 +26,19 @@ def fill(world: Rehearsed) -> None:
         return transact(work, **words)
 
     wire._transact = on_a_full_disk  # type: ignore[method-assign]
+
+
+async def let_write(world: Rehearsed, *, may: bool) -> None:
+    """Let the ledger be written, or not."""
+    if engines.server(world.config.ledger) is not None:
+        engines.let_write(world.config.ledger, may=may)
+        return
+    wire = world.app.ledger._tables
+
+    def switch() -> None:
+        assert wire._connection is not None
+        driver = wire._connection.connection.driver_connection
+        assert driver is not None
+        driver.execute(f"PRAGMA query_only = {'OFF' if may else 'ON'}")
+
+    await wire._finish(switch)

@@ -11,6 +11,8 @@ Invariants:
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
+
 from agent.decide.moves import due_endings
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
@@ -50,6 +52,11 @@ def instead(decision: Decision, ending: Decision, fleet: Fleet) -> tuple[Decisio
     return _said(
         decision, f"{report.sessions} request(s) were left after {span_text.of(work.drain)} of draining"
     ), ending
+
+
+def unasked(fleet: Fleet) -> Fleet:
+    """Return a fleet in which no ending waits for a proxy: none is asked after a pass that cannot be recorded."""
+    return msgspec.structs.replace(fleet, front_reports={})
 
 
 def is_drained(report: FrontReport) -> bool:
