@@ -55,7 +55,7 @@ async def test_a_daemon_tries_again_what_is_not_confirmed(tmp_path: Path, monkey
         ("pause", "train/0", "paused disks still bill; `gpubid resume train/0` ends the pause"),
         ("drain", "market:vast", "`gpubid resume market:vast` ends the drain"),
         ("lock", "host:vast/7", "`gpubid unlock host:vast/7` ends the lock"),
-        ("release", "vast-1", "the daemon fills a released slot again, unless a hold such as `gpubid drain NAME`"),
+        ("release", "vast-1", "the daemon fills a released slot again once it may and is wanted; `gpubid drain NAME`"),
     ],
 )
 async def test_an_order_says_how_it_ends(

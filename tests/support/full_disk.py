@@ -1,4 +1,4 @@
-"""A ledger that a rehearsed world cannot write: while its disk is full, until the ballast is freed, or as long as told."""
+"""A ledger that a rehearsed world cannot write: its disk is full until the ballast is freed, or for as long as told."""
 
 from collections.abc import Callable
 from typing import Any

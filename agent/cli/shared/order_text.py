@@ -8,7 +8,7 @@ from agent.domain.work.order import Order
 from agent.telemetry.plain_text import plain
 
 Row = Mapping[str, Any]
-REFILLED = "the daemon fills a released slot again, unless a hold such as `gpubid drain NAME` forbids it"
+REFILLED = "the daemon fills a released slot again once it may and is wanted; `gpubid drain NAME` forbids that"
 
 
 def leases(rows: Sequence[Row], in_doubt: int) -> Iterator[str]:

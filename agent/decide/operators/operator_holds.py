@@ -77,10 +77,12 @@ def way_out(word: Word, target: Target) -> str:
 
 def _way_on(target: Target, work: Workload | None) -> str:
     # A batch that ended in an unknown way holds its slot; repeated failures hold a workload of either kind.
-    end = f"`gpubid done {target.spoken}` if its work is done, " if target.kind is hold.TargetKind.SLOT else ""
-    if end and work is not None and work.kind is WorkloadKind.SERVICE:
-        end = f"`gpubid release {target.spoken}` to give it up, "
-    return f"look at it, then {end}`gpubid resume {target.spoken}` to go on"
+    end, resume = "", f"`gpubid resume {target.spoken}` to go on"
+    if work is not None and work.kind is WorkloadKind.SERVICE:
+        return f"look at it, then {resume}; `gpubid release {target.spoken}` ends a lease that it still has"
+    if target.kind is hold.TargetKind.SLOT:
+        end = f"`gpubid done {target.spoken}` if its work is done, "
+    return f"look at it, then {end}{resume}"
 
 
 def why_idle(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:

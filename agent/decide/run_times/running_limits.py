@@ -74,7 +74,7 @@ def why_idle(fleet: Fleet, place: Slot) -> Reason | None:
         return None
     whole = of_workload(fleet, work)
     if whole is not None and whole.is_over:
-        return _reason(work, place, whole)
+        return _reason(work, place, whole, has_lease=bool(fleet.occupants_of(place)))
     for lease in fleet.occupants_of(place):
         own = of_lease(fleet, work, lease)
         if own is not None and own.is_over and own.limit.then is AtLimit.PAUSE:
@@ -226,9 +226,14 @@ def _ground(ran: Ran) -> str:
     return f"its max_running: {ran.sentence}"
 
 
-def _reason(work: Workload, place: Slot, ran: Ran) -> Reason:
-    whose, which = (work.name, work.name) if ran.limit.of is LimitOf.WORKLOAD else ("its lease", str(place))
-    verb = "done" if work.kind is WorkloadKind.BATCH else "release"
-    way_on = f"raise max_running in [workloads.{work.name}], or `gpubid {verb} {which}`"
+def _reason(work: Workload, place: Slot, ran: Ran, *, has_lease: bool = True) -> Reason:
+    is_whole = ran.limit.of is LimitOf.WORKLOAD
+    whose, which = (work.name, work.name) if is_whole else ("its lease", str(place))
+    ways = [f"raise max_running in [workloads.{work.name}]"]
+    if work.kind is WorkloadKind.BATCH:
+        ways.append(f"`gpubid done {which}`")
+    elif has_lease:
+        ways.append(f"`gpubid release {which}`{'' if is_whole else ', after which another lease is rented'}")
     has_run = f"{whose} has run {span_text.minutes(ran.time)} of {span_text.minutes(ran.limit.most)}"
-    return Reason(CODE, f"{has_run}, so {_THEN[ran.limit.then]}; {way_on}")
+    then = _THEN[ran.limit.then] if has_lease else "nothing is rented"
+    return Reason(CODE, f"{has_run}, so {then}; {', or '.join(ways)}")

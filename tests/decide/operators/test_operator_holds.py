@@ -181,7 +181,10 @@ def test_a_locked_market_says_so_instead_of_renting() -> None:
     ("kind", "way_on"),
     [
         (WorkloadKind.BATCH, "`gpubid done train/0` if its work is done, `gpubid resume train/0` to go on"),
-        (WorkloadKind.SERVICE, "`gpubid release train/0` to give it up, `gpubid resume train/0` to go on"),
+        (
+            WorkloadKind.SERVICE,
+            "`gpubid resume train/0` to go on; `gpubid release train/0` ends a lease that it still has",
+        ),
     ],
     ids=lambda value: value.value if isinstance(value, WorkloadKind) else "",
 )

@@ -48,7 +48,14 @@ def test_the_command_that_is_named_ends_no_more_than_what_has_run_its_time() -> 
     alone = RunningLimit(dt.timedelta(hours=1), LimitOf.LEASE, AtLimit.PAUSE, dt.timedelta(minutes=5))
     both = fleet(lease(1, "vast", ran=70), lease(2, "runpod", ran=20), limit=alone)
     (pause,) = running_limits.endings(both)
-    assert pause.reason.sentence.endswith("or `gpubid release train/0`")
+    assert pause.reason.sentence.endswith("or `gpubid release train/0`, after which another lease is rented")
     idle = running_limits.why_idle(both, slot(index=0))
     assert idle is not None
-    assert idle.sentence.endswith("or `gpubid release train/0`")
+    assert idle.sentence == pause.reason.sentence
+
+
+def test_where_no_lease_is_left_no_command_is_named_that_would_find_none() -> None:
+    idle = running_limits.why_idle(fleet(lease(1, "vast", ran=150)), slot(index=1))
+    assert idle is not None
+    sentence = "train has run 2 h 30 min of 2 h, so nothing is rented; raise max_running in [workloads.train]"
+    assert (idle.code, idle.sentence) == (running_limits.CODE, sentence)

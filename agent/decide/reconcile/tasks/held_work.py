@@ -22,9 +22,10 @@ from agent.domain.work.workload import Workload, WorkloadKind
 def hold(fleet: Fleet, lease: Lease | None, target: Target, why: str) -> Marked:
     """Return the mark of a slot or workload that waits for a person."""
     name, work = target.spoken, fleet.workload(target.workload)
-    # The work of a service is never done.
-    end = "release" if work is not None and work.kind is WorkloadKind.SERVICE else "done"
-    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid {end} {name}`"
+    # The work of a service is never done, and it may have no lease left.
+    is_service = work is not None and work.kind is WorkloadKind.SERVICE
+    way = f"; `gpubid release {name}` ends a lease that it still has" if is_service else f" or `gpubid done {name}`"
+    sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}`{way}"
     return Marked(
         OperatorHold(Word.HELD, target, fleet.now, why), target.workload, lease, EventKind.WORKLOAD_HELD, sentence
     )
