@@ -47,7 +47,7 @@ class JobTable(Table):
     """Hours of useful work on these GPUs."""
     unit: Annotated[Line, Field(pattern=ONE_WORD, max_length=32, examples=["step"])] | None = None
     """Unit of the work, for dollars per unit."""
-    units: Annotated[Number, Field(gt=0, le=1e15, examples=[20_000])] | None = None
+    units: Annotated[Number, Field(ge=0.001, le=1e15, examples=[20_000])] | None = None
     """Number of units in the hours of work."""
     gpu: Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16)] = Field(
         min_length=1, examples=[["RTX 4090"]]
@@ -65,7 +65,7 @@ class JobTable(Table):
     """Time that is allowed from the start."""
     reruns: Annotated[tuple[Number, ...], AfterValidator(_range), Field(examples=[[2, 3]])] = (1.0,)
     """Cost of all runs as a multiple of one run's: a factor, or the least and the most."""
-    odds: Annotated[Number, Field(gt=0, le=1, examples=[0.5])] | None = None
+    odds: Annotated[Number, Field(ge=0.0025, le=1, examples=[0.5])] | None = None
     """Chance that a run succeeds; `reruns` then follows from it."""
     price: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
     """On-demand dollars per GPU and hour, instead of the ledger's."""

@@ -76,7 +76,8 @@ class Dispatcher:
 
     def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
         """Use other rules and channels from now on; messages for a removed channel are dropped."""
-        self._notify = self._incidents.notify = notify
+        self._notify = notify
+        self._incidents.use(notify)
         self._channels = channels
         self._waiting = deque(each for each in self._waiting if each.message.channel in channels)
         # What waits for the end of the old quiet hours is judged by the new ones.

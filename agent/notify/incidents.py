@@ -43,6 +43,11 @@ class Incidents:
     notify: Notify
     _open: dict[tuple[str, str], _Open] = field(default_factory=dict)
 
+    def use(self, notify: Notify) -> None:
+        """Use other rules from now on; the incidents of a removed channel are forgotten, as are its messages."""
+        self.notify = notify
+        self._open = {place: each for place, each in self._open.items() if place[1] in notify.channels}
+
     def take(self, events: Iterable[Event], now: dt.datetime) -> list[Message]:
         """Return the messages that are due for `events`, oldest first, and for incidents that are over."""
         messages = self.due(now)

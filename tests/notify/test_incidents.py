@@ -42,6 +42,16 @@ def test_what_only_a_summary_will_tell_of_is_known() -> None:
     assert mine.uncounted == []
 
 
+def test_a_channel_that_is_removed_gets_no_summary() -> None:
+    """Nobody could deliver it, so that after the next restart every event since was sent again elsewhere."""
+    mine = Incidents(Notify(webhook=POST, apprise=("json://127.0.0.1:1",)))
+    mine.take([event(1), event(2)], NOW)
+    mine.use(Notify(webhook=POST))
+    assert [each.channel for each in mine.due(NOW + 15 * MINUTE)] == ["webhook"]
+    mine.use(Notify())
+    assert mine.uncounted == []
+
+
 def test_another_slot_is_another_incident() -> None:
     mine = Incidents(Notify(webhook=POST))
     assert len(mine.take([event(1), event(2, slot=1), event(3, kind="lease.failed")], NOW)) == 3
