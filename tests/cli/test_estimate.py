@@ -281,7 +281,7 @@ def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
         (("--gpu", "L4", "--hours", "1", "--odds", "1e-300"), "gpubid: --odds: must be at least 0.0025"),
         (
             ("--gpu", "L4", "--hours", "1", "--unit", "x", "--units", "1e-320"),
-            "gpubid: --units: must be at least 0.000001",
+            "gpubid: --units: must be at least 0.001",
         ),
         (("--gpu", "L4", "--hours", "1", "--price", "cheap"), "--price: 'cheap' is not an amount"),
         (("--gpu", "L4", "--hours", "1", "--checkpoint-every", "often"), "--checkpoint-every: must be a duration"),
