@@ -16,6 +16,14 @@ from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_output import GuardOutput
 from agent.guard.object_store import StoreFailed
 
+OF_NOBODY = "none"
+"""The lease in a note that is taken back: no intent has this id."""
+
+
+def name_of(note: Mapping[str, Any]) -> str:
+    """Return the name of the note of an end that is not final."""
+    return f"ended-{note.get('lease')}.json"
+
 
 class EndReport:
     """One end of the work."""
@@ -68,7 +76,7 @@ class EndReport:
     def _has_written(self) -> bool:
         if self._notes is None:
             return True
-        name = END if self._is_done else f"ended-{self._note.get('lease')}.json"
+        name = END if self._is_done else name_of(self._note)
         try:
             note = {**self._note, "manifest": self._disk.facts.get("manifest")}
             self._notes.write(name, note, is_new=self._is_done)

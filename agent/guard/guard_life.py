@@ -3,6 +3,7 @@
 1. The work is never started again after an end with a done code: the note in the bucket and the one on the disk say so.
 2. A stop that was announced is written down before anything else is done.
 3. A command that ended on an order is never called done, whatever its exit code.
+4. A start takes the note of an earlier end back: that end says nothing about how this start will end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 from pathlib import Path
 from typing import Any, Mapping
 
-from agent.guard import guard_settings, guard_status, low_priority
+from agent.guard import end_report, guard_settings, guard_status, low_priority
 from agent.guard.acceptance import gpu_query
 from agent.guard.acceptance.acceptance_check import AcceptanceCheck
 from agent.guard.acceptance.gpu_query import GpuQuery
@@ -138,12 +139,25 @@ class GuardLife:
             self._carrier.take_priority = lambda: low_priority.take(self._reaper)
         else:
             self._status.phase = guard_status.RUNNING
+        self._take_end_back()
         self._beat.start()
         if self._logs is not None:
             self._logs.start()
         self._check.run()
         if self._origin is not None:
             self._origin.find(self._signals.stopping)
+
+    def _take_end_back(self) -> None:
+        """Write over the note of an earlier end of this lease; where the bucket is away, the next start tries again."""
+        note = self._disk.facts.get("end")
+        if self._notes is None or not isinstance(note, dict) or note.get("lease") != self._settings.lease:
+            return
+        try:
+            self._notes.write(end_report.name_of(note), {**note, "lease": end_report.OF_NOBODY}, is_new=False)
+        except StoreFailed as failure:
+            self._output.say(f"gpubid-guard: the note of its earlier end stays in the bucket: {failure}")
+            return
+        self._disk.keep(end=None)
 
     def _refused(self, why: CannotBegin) -> int:
         """Say why nothing starts; return the exit code."""
@@ -297,8 +311,7 @@ class GuardLife:
         self._beat.start()
         self._beat.soon()
         self._carry_last_output()
-        if self._next is not None:
-            self._next.start(self._signals.stopping)
+        self._look_for_a_task(report)
         self._stay(report, math.inf)
         if self.has_next_task:
             self._carry_last_output()
@@ -322,7 +335,13 @@ class GuardLife:
             if report.send() and self._status.phase == guard_status.ENDING:
                 self._status.phase = guard_status.DONE
                 self._beat.soon()
+                self._look_for_a_task(report)
             retry = self._clock.now() + RETRY_SECONDS
+
+    def _look_for_a_task(self, report: EndReport) -> None:
+        """Look for the next task once the bucket has the end, from which on the daemon counts the time."""
+        if self._next is not None and report.is_sent:
+            self._next.start(self._signals.stopping)
 
     def _take_advice(self, note: Mapping[str, Any]) -> None:
         if self._carrier is not None:

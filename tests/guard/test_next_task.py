@@ -1,6 +1,7 @@
 """A guard that goes on with the next task of its array in the same container: real processes and a real S3 server."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from agent.guard.s3.s3_objects import S3Objects
 from agent.guard.tasks import next_task
 from agent.guard.tasks.next_task import NextTask
 from agent.guard.tasks.task_file import TaskFile
-from tests.support import s3_servers
+from agent.guard.tasks.task_watch import WAITS_SECONDS
+from tests.support import s3_servers, store_proxy
 from tests.support.guarded import Instance, until
 from tests.support.s3_servers import Store
 
@@ -88,6 +90,23 @@ def test_a_done_guard_begins_the_assigned_task_in_its_own_folder_with_its_own_va
         until(lambda: end_of(notes, third.root), "the end of the third task", guard.text)
     # A task without a value of its own has the rent's.
     assert seen(instance)[2:] == ["19 0.1 stays "]
+
+
+def test_a_task_is_looked_for_from_when_the_bucket_has_the_end(
+    instance: Instance, store: Store, notes: BucketNotes
+) -> None:
+    """The bucket was away for twenty minutes at the end: the host was kept, and nobody looked for its task any more."""
+    is_away = True
+    with store_proxy.before(store) as proxy:
+        proxy.fault = lambda method, path: 503 if is_away and method == "PUT" and "end.json" in path else None
+        place = told(store, bucket=store.place(ROOT, endpoint=proxy.url))
+        with instance.started(*command(instance), env=RENTED | store.keys, **place) as guard:
+            guard.said("the end is not in the bucket")
+            time.sleep(1.5 * WAITS_SECONDS / 1000)  # at the guard's speed
+            is_away = False
+            guard.phase("done")
+            assigned(notes, FOLLOWING)
+            until(lambda: end_of(notes, NEXT), "the end of the next task", guard.text)
 
 
 def test_a_container_that_starts_again_goes_on_with_the_task_that_it_took(

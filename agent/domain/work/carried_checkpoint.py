@@ -64,7 +64,7 @@ class CarriedCheckpoint(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name that it must have below the run's folder."""
-        return f"{FOLDER}/{self.sequence:08d}-{re.sub(r'[^A-Za-z0-9._-]', '_', self.lease)[:100]}.json"
+        return f"{FOLDER}/{self.sequence:08d}-{_written(self.lease)}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,15 @@ def sequence_of(name: str) -> int | None:
     """Return the number in a manifest's name; None for another name."""
     match = _NAME.fullmatch(name)
     return int(match["sequence"]) if match is not None else None
+
+
+def is_of(name: str, lease: str) -> bool:
+    """Return whether the manifest of that name was carried by the guard of the lease that this intent rented."""
+    return sequence_of(name) is not None and name.endswith(f"-{_written(lease)}.json")
+
+
+def _written(lease: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", lease)[:100]
 
 
 def folder_of(name: str) -> str:

@@ -20,13 +20,13 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 
 NOW = builders.NOW
-NAME = "ckpt/00000003-a1.json"
 WORK = builders.guarded(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
 REMOTE = Checkpoint(place=CheckpointPlace.REMOTE)
 PAUSED = builders.lease(
     state=LeaseState.PAUSED, state_since=builders.ago(minutes=20), guard_run=1, has_run=True, runs=2, run_since=None
 )
 HELD = kept_terms.recorded(PAUSED, WORK)
+NAME = f"ckpt/00000003-{HELD.intent_id}.json"
 TAKEN = builders.ago(minutes=31)
 PROOF = CheckpointProof(builders.ago(minutes=1), NAME, 3)
 
@@ -80,10 +80,14 @@ def test_nobody_knows_when_a_checkpoint_was_taken_that_was_first_read_after_a_st
         ({"proof": None}, "has not been compared"),
         ({"proof": replace(PROOF, read_at=builders.ago(minutes=21))}, "has not been compared"),
         ({"proof": replace(PROOF, refusal="file 1 differs")}, "file 1 differs"),
-        ({"proof": replace(PROOF, sequence=2, manifest="ckpt/00000002-a1.json")}, "before ckpt/00000003-a1.json"),
+        ({"proof": replace(PROOF, sequence=2, manifest="ckpt/00000002-a1.json")}, f"before {NAME}"),
         ({"guard_figures": {}}, "reported no checkpoint"),
         ({"guard_figures": {HELD.lease_id: figures(manifest="")}}, "reported no checkpoint"),
         ({"guard_figures": {HELD.lease_id: figures(manifest="ckpt/../x.json")}}, "reported no checkpoint"),
+        (
+            {"guard_figures": {HELD.lease_id: figures(manifest="ckpt/00000003-b2.json")}},
+            "since it restored one of another",
+        ),
         ({"guard_figures": {HELD.lease_id: figures(stretch=1)}}, "reported no checkpoint"),
         ({"guard_figures": {HELD.lease_id: figures(run=2)}}, "reported no checkpoint"),
     ],

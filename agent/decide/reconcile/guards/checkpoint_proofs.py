@@ -107,8 +107,13 @@ def _refusal(fleet: Fleet, lease: Lease, proof: CheckpointProof) -> str:
 
 
 def _missing_report(lease: Lease, figures: GuardFigures | None) -> str:
-    """Return a sentence if the guard reported no checkpoint in the last stretch of running, else nothing."""
+    """Return a sentence if the guard carried no checkpoint in the last stretch of running, else nothing.
+
+    One that it restored from another lease is older than all that this disk has.
+    """
     is_of_last_stretch = figures is not None and figures.stretch == lease.runs and figures.run == lease.guard_run
-    if figures is not None and is_of_last_stretch and carried_checkpoint.sequence_of(figures.manifest) is not None:
-        return ""
-    return "its guard reported no checkpoint in its last stretch of running"
+    if figures is None or not is_of_last_stretch or carried_checkpoint.sequence_of(figures.manifest) is None:
+        return "its guard reported no checkpoint in its last stretch of running"
+    if not carried_checkpoint.is_of(figures.manifest, lease.intent_id):
+        return "its guard has carried no checkpoint since it restored one of another lease"
+    return ""

@@ -23,7 +23,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work import only_copy
+from agent.domain.work import carried_checkpoint, only_copy
 from agent.domain.work.ready_sign import ReadyWait
 from agent.domain.work.workload import Workload
 
@@ -123,5 +123,5 @@ def _why_kept(fleet: Fleet, work: Workload, lease: Lease, wait: ReadyWait) -> st
 def _has_own_checkpoint(fleet: Fleet, work: Workload, lease: Lease) -> bool:
     """Return whether the disk of a lease may have the only copy of a checkpoint that its guard reported."""
     figures = fleet.guard_figures.get(lease.lease_id)
-    is_own = figures is not None and figures.manifest.endswith(f"-{lease.intent_id}.json")
+    is_own = figures is not None and carried_checkpoint.is_of(figures.manifest, lease.intent_id)
     return is_own and not only_copy.may_leave(lease, work)
