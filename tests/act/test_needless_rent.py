@@ -32,7 +32,7 @@ async def test_a_run_that_the_bucket_knows_is_taken_once(
         tx.begin_run(PRESENT)
     kept = KeptRun(number, BEFORE, finished)
     launch = GuardLaunch("", 1, "", manifest_exists=False, url="", sha256="", kept=kept)
-    assert await needless_rent.recorded(ledger, builders.intent(guard_run=1), launch)
+    assert await needless_rent.recorded(ledger, builders.intent(guard_run=1), launch, has_worked=False)
     known = ledger.recollection(NOW)
     assert guard_runs.last(known.guard_runs)[PRESENT.slot].run == run
     assert bool([hold for hold in known.holds if hold.target.name == str(PRESENT.slot)]) is is_done

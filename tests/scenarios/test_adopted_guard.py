@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -20,6 +21,7 @@ from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.order import Order
 from agent.domain.work.run_claim import KeptRun, RunClaim
 from agent.domain.work.workload import WorkloadKind
+from agent.ledger import offline, storage
 from agent.web.reading import slot_grounds
 from tests.support import builders, engines, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
@@ -99,6 +101,30 @@ async def test_a_slot_of_a_lost_ledger_goes_on_with_the_last_run_in_its_bucket(t
             held = await world.until_running()
             assert held.guard_run == 3
             assert not await world.events("workload.done")
+            (begun,) = await world.events("workload.run_begun")
+            assert begun.reason.endswith("which this ledger did not know: it goes on with that run")
+
+
+@pytest.mark.only_sqlite
+async def test_a_restored_ledger_goes_on_with_the_run_that_a_person_began_after_the_backup(tmp_path: Path) -> None:
+    """It went on from the results that `gpubid retry` had thrown away."""
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            assert (await world.until_running()).guard_run == 1
+            for verb in ("drain", "release"):
+                await world.app.say(Order(verb, "train"), "me")
+            await world.until(lambda: not world.leases(), 10)
+            await world.close()
+            place, copy = world.config.ledger, tmp_path / "copy.sqlite"
+            shutil.copy(place, copy)
+            await put(server, 2, "latest.json", sequence=2)
+            engines.lose(place)
+            shutil.copy(copy, place)
+            offline.mark_restored(storage.of(place), world.clock.now())
+            world.is_checked = False
+            await world.open()
+            await world.app.say(Order("resume", "train"), "me")
+            assert (await world.until_running()).guard_run == 2
             (begun,) = await world.events("workload.run_begun")
             assert begun.reason.endswith("which this ledger did not know: it goes on with that run")
 
@@ -235,6 +261,24 @@ def test_a_run_without_a_lease_gives_way_to_another_ledgers(
     assert (None if found is None else found.run.run) == taken
     if found is not None and kept is not None and kept.claim is not None and found.run.run == kept.number:
         assert kept.claim.is_of(found.run), "the next rent must know it again"
+
+
+@pytest.mark.parametrize(
+    ("present", "kept", "taken"),
+    [
+        (OURS, KeptRun(1, ANOTHER), None),
+        (OURS, KeptRun(2, SAME), 2),
+        (OURS, KeptRun(2, SAME, "exit code 0"), 2),
+        (ORDERED, KeptRun(3, SAME), 3),
+        (ORDERED, KeptRun(3, ANOTHER), 4),
+    ],
+)
+def test_a_run_that_worked_before_a_backup_gives_way_to_one_that_was_begun_after_it(
+    present: GuardRun, kept: KeptRun, taken: int | None
+) -> None:
+    """`gpubid retry` had thrown its results away; after a restore the work went on from them."""
+    found = guard_runs.beyond(present, kept, NOW, has_worked=True)
+    assert (None if found is None else (found.run.run, found.finished)) == (taken and (taken, kept.finished))
 
 
 @pytest.mark.parametrize("runs", [(), (2, 5)], ids=["none", "two"])

@@ -121,11 +121,12 @@ class GuardLaunches:
             begin(self._prepared(place, work, now))
 
     async def launch(
-        self, work: Workload, intent: Intent, run: GuardRun | None, *, is_first: bool
+        self, work: Workload, intent: Intent, run: GuardRun | None, *, is_first: bool, is_behind: bool = False
     ) -> GuardLaunch | None:
         """Return how the guard of a rent starts, or None for a workload without one.
 
-        With `is_first` this run had no lease before, so nobody can have made a checkpoint of it.
+        With `is_first` this run had no lease before, so nobody can have made a checkpoint of it. With `is_behind` the
+        ledger may lack later runs, as one that was restored does.
         """
         if work.guard is None:
             return None
@@ -133,7 +134,7 @@ class GuardLaunches:
         place = work.guard.bucket
         if place is None or run is None:
             return self._without_bucket(work.guard, intent, run, program, is_first=is_first)
-        found = _FoundRun(exists=not is_first, is_listed=not is_first)
+        found = _FoundRun(exists=not is_first, is_listed=not is_first and not is_behind)
         try:
             await self._look(found, program, work, place, run)
         except (BucketError, ValueError, market_errors.Rejected) as error:

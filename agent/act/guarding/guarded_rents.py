@@ -56,14 +56,15 @@ class GuardedRents:
             (each for each in known.guard_runs if (each.slot, each.run) == (intent.slot, intent.guard_run)), None
         )
         is_first = run is not None and not await (await self._ledger.reader()).has_worked(run)
-        launch = await self._guards.launch(work, intent, run, is_first=is_first)
+        is_behind = self._ledger.has_lost_runs
+        launch = await self._guards.launch(work, intent, run, is_first=is_first, is_behind=is_behind)
         if launch is None:
             return False
-        if run is not None and launch.unlisted and self._ledger.has_lost_runs:
+        if run is not None and launch.unlisted and is_behind:
             await self._wait(intent, run, launch.unlisted)
             return True
         self._waiting.pop(intent.slot, None)
-        if await needless_rent.recorded(self._ledger, intent, launch):
+        if await needless_rent.recorded(self._ledger, intent, launch, has_worked=not is_first):
             return True
         self._launches[intent.intent_id] = launch
         return False

@@ -7,15 +7,19 @@ from agent.domain.record.intent import Intent
 from agent.ledger.store import Ledger
 
 
-async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch) -> bool:
+async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch, *, has_worked: bool) -> bool:
     """Record that the slot of a rent is done, or has a later run, and return whether it does not rent.
+
+    `has_worked` says whether its present run had a lease before.
 
     Raises:
         LedgerError: the ledger could not be written.
     """
     present = guard_runs.last(ledger.recollection(intent.recorded_at).guard_runs).get(intent.slot)
     is_present = present is not None and present.run == intent.guard_run
-    later = guard_runs.beyond(present, launch.kept, intent.recorded_at) if present and is_present else None
+    later = None
+    if present is not None and is_present:
+        later = guard_runs.beyond(present, launch.kept, intent.recorded_at, has_worked=has_worked)
     finished = launch.finished if later is None else later.finished
     if later is None and not finished:
         return False

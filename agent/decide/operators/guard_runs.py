@@ -57,18 +57,20 @@ class Beyond:
     """How its work was done, if nothing is left to do."""
 
 
-def beyond(present: GuardRun, kept: KeptRun | None, now: datetime) -> Beyond | None:
-    """Return the run to take instead of one that never had a lease, if the bucket has another ledger's run of its slot.
+def beyond(present: GuardRun, kept: KeptRun | None, now: datetime, *, has_worked: bool = False) -> Beyond | None:
+    """Return the run to take instead of the present one, if the bucket has a run of its slot that the ledger lacks.
 
     `kept` is the highest one. Nobody ordered the first run of a new ledger: its work is done or goes on where it was,
     unless its spec is another one. A later run was ordered or is of another spec: it does the work from the beginning.
+    One that `has_worked` is behind in a restored ledger: the later run was begun after the backup, and goes on.
     """
     if kept is None or kept.number < present.run:
         return None
     claim, name, is_same = kept.claim, kept.name or present.name, kept.is_in_folder_of(present)
-    if is_same and (claim is None or claim.is_of(present)):
+    if is_same and (has_worked or claim is None or claim.is_of(present)):
         return None
-    is_ordered, is_other = present.run > FIRST, claim is not None and claim.spec != present.spec_digest
+    is_ordered = present.run > FIRST and not has_worked
+    is_other = claim is not None and claim.spec != present.spec_digest
     if kept.finished and not is_ordered:
         why = f"which is done by {kept.finished}"
         run = replace(present, run=kept.number, name=name, begun_at=_begun_at(kept, now))
