@@ -17,6 +17,7 @@ from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.deadline import Deadline, Progress
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
@@ -27,6 +28,7 @@ from tests.support import builders
 from tests.support.expiring import rest
 
 NOW = builders.NOW
+LATER = NOW + timedelta(days=1)
 
 
 async def refused(desk: Desk, order: Order, *rests: ExpiringRecord, **changes: Any) -> str:
@@ -290,6 +292,9 @@ async def test_a_retry_begins_the_runs_of_its_target_and_ends_what_holds_them(de
     one = await read(desk, Order("retry", "train/1"), leases=(), workloads=works)
     assert [(str(run.slot), run.run) for run in one.runs] == [("train/1", 3)]
     assert one.lifts == ()
+    mine, other = (Tally(Counted.FAILED_TASK, f"train/{at}", NOW, LATER, "code 3", "L1") for at in (1, 0))
+    failed = await read(desk, Order("retry", "train/1"), mine, other, leases=(), workloads=works)
+    assert lifted(failed) == (mine.place,), "the new run has all its retries, also where nothing held the slot"
 
 
 async def test_a_retry_puts_the_progress_of_its_workload_back_to_nothing(desk: Desk) -> None:

@@ -133,15 +133,25 @@ def of(order: Order, grounds: Grounds, words: Collection[Word]) -> Lifted:
     of_slots = tuple(each for each in slots if _is_meant(Target(TargetKind.SLOT, each.key), target, leases))
     if not holds and not of_slots:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {order_grounds.held_back(grounds)}")
-    # The counts against the workload would hold it again in the next cycle.
+    halted = operator_holds.kill_of_everything(grounds.known.holds, grounds.now) is not None
+    still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
+    anew = counted_anew(order, grounds)
+    sentence = f"{order.verb} {target}{still}"
+    return replace(anew, sentence=sentence, lifts=(*holds, *of_slots, *anew.lifts))
+
+
+def counted_anew(order: Order, grounds: Grounds) -> Lifted:
+    """Return the end of what was counted against a target: those counts would hold it again in the next cycle.
+
+    An array as a whole has to prove itself anew.
+    """
+    target, leases = order_grounds.named(order.target, grounds)
     names = {target.name, *(str(lease.slot) for lease in leases)}
     counted = (each for each in grounds.known.tallies if each.is_against(target.workload, names))
     is_whole = target.kind is TargetKind.WORKLOAD
     proofs = (each for each in grounds.known.tallies if is_whole and each.proves(target.name))
-    halted = operator_holds.kill_of_everything(grounds.known.holds, grounds.now) is not None
-    still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     doubts = (array_proof.doubt(target.name, grounds.now),) if is_whole and _is_array(target.name, grounds) else ()
-    return Lifted(target, f"{order.verb} {target}{still}", (*holds, *of_slots, *counted, *proofs), doubts)
+    return Lifted(target, f"{order.verb} {target}", (*counted, *proofs), doubts)
 
 
 def by_unlock(order: Order, grounds: Grounds) -> Lifted:

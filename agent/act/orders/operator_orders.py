@@ -294,7 +294,8 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     try:
         lifted = _lifting(lifted_holds.of(order, grounds, lifted_holds.OF_A_RESUME))
     except OrderError:
-        lifted = Meaning(target, f"retry {target}")
+        # Nothing holds it, but what was counted against its earlier run would hold this one early.
+        lifted = _lifting(lifted_holds.counted_anew(order, grounds))
     named = ", ".join(f"{run.slot} begins run {run.run}" for run in begun)
     redone = guard_runs.from_nothing(begun, grounds.known.progress, grounds.now)
     return replace(lifted, sentence=f"{lifted.sentence}: {named}, without a checkpoint", runs=begun, redone=redone)

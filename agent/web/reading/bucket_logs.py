@@ -8,6 +8,7 @@ Invariants:
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from agent.buckets.bucket_client import BucketClient
@@ -28,6 +29,8 @@ MOST_PACKED, MOST_UNPACKED = 4 * 1024 * 1024, 4 * 1024 * 1024
 MOST_LINE = 2_000
 START_LENGTH = 10
 """Characters of a piece's name that are the same for one start of the guard."""
+CLOCK_ERROR = timedelta(minutes=10)
+"""By how much a host's clock may be behind: it dates the starts of its guard."""
 GZIP = zlib.MAX_WBITS | 16
 LIVE = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
@@ -76,8 +79,7 @@ async def read(
         client = BucketClient(wanted.place, secret(wanted.place.credential))
         names = sorted([row.name async for row in client.listed(wanted.folder, MOST_NAMES)])
         if is_previous and wanted.is_running and names:
-            present = _start(names[-1])
-            names = [name for name in names if _start(name) != present]
+            names = _before(wanted.lease, names)
         return await _last(client, names, lines), ""
     except BucketError as error:
         return [], str(error)
@@ -89,6 +91,18 @@ def shown(wanted: BucketLog, lines: Sequence[str], at: str) -> dict[str, Any]:
     """Return lines of a bucket as JSON."""
     kept = {"at": at, "moment": "bucket", "run": wanted.lease.runs}
     return {"slot": str(wanted.lease.slot), "lease": wanted.lease.lease_id, "lines": list(lines), "kept": kept}
+
+
+def _before(lease: Lease, names: Sequence[str]) -> list[str]:
+    """Return the pieces of earlier starts than the present one, which may have carried none yet.
+
+    It has where there are as many starts as stretches of running, or where the newest began in the present one.
+    """
+    starts = sorted({_start(name) for name in names})
+    newest, since = starts[-1], lease.run_since or lease.state_since
+    is_of_now = newest.isdecimal() and int(newest) >= (since - CLOCK_ERROR).timestamp()
+    present = newest if len(starts) >= lease.runs or is_of_now else None
+    return [name for name in names if _start(name) != present]
 
 
 async def _last(client: BucketClient, names: Sequence[str], lines: int) -> list[str]:
