@@ -104,3 +104,14 @@ async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_witho
         assert billing(world) == []
         ends = [each.reason for each in await world.events("lease.unhealthy") if "cannot restart it" in each.reason]
         assert len(ends) == 3
+
+
+async def test_a_service_whose_program_ends_by_itself_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
+    """It rented six times an hour for ever, since each new lease began to count at none."""
+    changes: dict[str, Any] = {"environment": (("SIM_EXIT_AFTER", "360"),), "max_failed_starts": 3}
+    async with running(tmp_path, kind=WorkloadKind.SERVICE, **changes) as world:
+        await world.cycle(minutes=120)
+        (held,) = world.app.ledger.recollection(world.app.clock.now()).holds
+        assert (held.word, str(held.target)) == (Word.HELD, "workload:train")
+        assert len(await world.events("lease.opened")) == 3
+        assert billing(world) == []

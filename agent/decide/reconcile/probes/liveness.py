@@ -119,12 +119,16 @@ def restarts_after(before: Lease, work: Workload | None, stopped_at: datetime) -
 def after_exit(fleet: Fleet, before: Lease, after: Lease) -> Lease:
     """Return a lost lease; that of a service whose container ended by itself counts that as a restart in vain.
 
-    After too many in a row another host is tried, as for a service that does not answer.
+    After too many in a row another host is tried, as for a service that does not answer. Where nothing restarts in
+    place that is so at once.
     """
     work = fleet.workload(before.slot.workload)
     is_end = after.interrupted_by is Cause.CONTAINER_EXIT and not after.has_failed
     if work is None or work.kind is not WorkloadKind.SERVICE or not is_end:
         return after
+    if not can_restart_in_place(fleet, before) and only_copy.may_leave(before, work):
+        reason = f"{UNHEALTHY}: its container ended by itself, and {before.market} cannot restart it in place"
+        return replace(after, has_failed=True, end_reason=reason)
     ends = after.restarts + 1
     counted = replace(after, restarts=ends)
     if ends <= MOST_RESTARTS or not only_copy.may_leave(before, work):
