@@ -7,7 +7,7 @@ Invariants:
 2. Of the empty slots the first in the array's order may begin, as many as there is room for. One in a cooldown keeps
    its place.
 3. Until the array has proved itself, at most `FIRST` slots are live, so that a wrong command costs few leases. Then
-   held slots count too.
+   held slots count too, but no lease from before a person's last resume.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,9 +56,13 @@ def _beyond(
     is_proven = array_proof.has_proved_itself(fleet, work, holds)
     held = live_slots.held(work, holds)
     live = taken - live_slots.set_aside(fleet, work, held) if is_proven else taken | held
-    most = most_live(fleet, work, terms, is_proven=is_proven)
-    reason = _reason(work, most, is_proven=is_proven)
-    return dict.fromkeys(terms.ordered(empty)[max(most - len(live), 0) :], reason)
+    most = most_live(fleet, work, terms)
+    room = most - len(live)
+    if not is_proven:
+        # What went on over a person's resume says nothing about the command by now.
+        room = min(room, FIRST - len(live - array_proof.before_doubt(fleet, work)))
+    reason = _reason(work, most if is_proven else min(most, FIRST), is_proven=is_proven)
+    return dict.fromkeys(terms.ordered(empty)[max(room, 0) :], reason)
 
 
 def _is_finished(work: Workload | None, holds: Holds) -> bool:
@@ -69,14 +73,13 @@ def _is_finished(work: Workload | None, holds: Holds) -> bool:
     return work.name in names or all(str(place) in names for place in work.places)
 
 
-def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms, *, is_proven: bool) -> int:
-    """Return the most slots of an array that may be live now, leaving aside budgets.
+def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms) -> int:
+    """Return the most slots of an array that has proved itself that may be live now, leaving aside budgets.
 
     A budget alone bounds them only once the cost of a task is known.
     """
     is_cost_known = terms.at_once is not None or task_reserve.cost_of_a_task(fleet, work) is not None
-    most = terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
-    return most if is_proven else min(most, FIRST)
+    return terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
 
 
 def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:

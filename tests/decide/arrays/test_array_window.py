@@ -15,6 +15,7 @@ from agent.decide.limits.limits import Limits
 from agent.decide.reconcile.tasks import array_proof
 from agent.domain.fleet import Fleet
 from agent.domain.market.market_rules import ASSUMED
+from agent.domain.money import Usd
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentState
@@ -138,9 +139,20 @@ def test_what_was_done_before_a_person_resumed_the_array_proves_nothing_of_its_c
     minutes: int, more: list[int]
 ) -> None:
     """Eight tasks began with a command that was wrong by then, at each resume."""
-    done = replace(mark(Word.DONE, 0), since=ago(hours=1))
+    done = replace(mark(Word.DONE, 0), since=ago(minutes=10))
     doubt = array_proof.doubt("sweep", ago(minutes=minutes))
-    assert begun(fleet(holds=(done,), tallies=(doubt,))) == more
+    tasks = {place(0): TaskAccount(ago(hours=1), Usd(0))}
+    assert begun(fleet(holds=(done,), tallies=(doubt,), tasks=tasks)) == more
+
+
+def test_what_goes_on_over_a_resume_leaves_room_for_two_that_prove_the_command() -> None:
+    """Three kept tasks of a day filled the places of the first two, and five others waited for them."""
+    kept = [lease(index, opened_at=ago(hours=5)) for index in range(3)]
+    doubt = array_proof.doubt("sweep", ago(minutes=40))
+    assert begun(fleet(*kept, at_once=8, tallies=(doubt,))) == [3, 4]
+    assert begun(fleet(*kept, at_once=4, tallies=(doubt,))) == [3]
+    proof = lease(3, opened_at=ago(minutes=30), run_since=ago(minutes=11))
+    assert begun(fleet(*kept, proof, at_once=8, tallies=(doubt,))) == [4, 5, 6, 7]
 
 
 def test_what_may_bill_counts_as_live() -> None:

@@ -15,9 +15,10 @@ from agent.decide.reconcile.guards import beat_stretch
 from agent.decide.reconcile.probes import stalls, taken_over
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
-from agent.domain.record.hold import Holds, Word
+from agent.domain.record.hold import Holds, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 
@@ -29,11 +30,17 @@ KEPT = timedelta(days=30)
 
 def has_proved_itself(fleet: Fleet, work: Workload, holds: Holds) -> bool:
     """Return whether a slot of an array is done, or a container has run for long enough, since a person resumed it."""
-    doubted = _doubted_at(fleet, work)
-    done = (each for (word, target), each in holds.items() if word is Word.DONE and target.workload == work.name)
-    if any(doubted is None or each.since > doubted for each in done):
+    done = (target for word, target in holds if word is Word.DONE and target.workload == work.name)
+    if any(_proves(fleet, work, target) for target in done):
         return True
     return _is_kept(fleet, work) or _runs_long(fleet, work)
+
+
+def before_doubt(fleet: Fleet, work: Workload) -> frozenset[Slot]:
+    """Return the slots whose lease is older than a person's resume: they prove nothing, and disprove nothing."""
+    doubted = _doubted_at(fleet, work)
+    mine = (lease for lease in fleet.leases if lease.slot.workload == work.name)
+    return frozenset(lease.slot for lease in mine if doubted is not None and lease.opened_at <= doubted)
 
 
 def marks(fleet: Fleet) -> Iterator[Marked]:
@@ -47,6 +54,13 @@ def marks(fleet: Fleet) -> Iterator[Marked]:
 def doubt(name: str, now: datetime) -> Tally:
     """Return the mark that an array has to prove itself again."""
     return Tally(Counted.DOUBTED, name, now, now + KEPT, "a person resumed it, perhaps with another command")
+
+
+def _proves(fleet: Fleet, work: Workload, done: Target) -> bool:
+    """Return whether the mark of a task that is done shows that the command works: it began since the last doubt."""
+    doubted = _doubted_at(fleet, work)
+    account = fleet.tasks.get(Slot(work.name, done.index)) if done.index is not None else None
+    return doubted is None or (account is not None and account.began_at > doubted)
 
 
 def _doubted_at(fleet: Fleet, work: Workload) -> datetime | None:
