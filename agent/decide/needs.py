@@ -71,7 +71,7 @@ def needs(
 
     `tuned` are the strategies by name: their numbers say how much time a deadline job keeps free.
     """
-    in_force = cooldowns.in_force(fleet)
+    fleet, in_force = fallback_markets.with_warm_slots(fleet, tuned), cooldowns.in_force(fleet)
     if (Word.KILL, EVERYTHING) in in_force.holds:
         return ()
     needed = [

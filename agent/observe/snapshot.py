@@ -130,7 +130,7 @@ def _with_history(known_fleet: Fleet, known: Recollection, instant: Instant) -> 
 
 def enriched(fleet: Fleet, tuned: Mapping[str, Tuned]) -> Fleet:
     """Return a fleet with the speed of slices, the capacity and the warm time that its offers and leases show."""
-    fleet = msgspec.structs.replace(fleet, warm_slots=warm_record.slots(fleet, tuned))
+    fleet = fallback_markets.with_warm_slots(fleet, tuned)
     closed = {work.name: fallback_markets.closed(fleet, work) for work in fleet.workloads}
     by_pool = availability.watched(fleet.capacity, fleet, closed)
     seen = by_pool | availability_by_market.watched(fleet.capacity, fleet)

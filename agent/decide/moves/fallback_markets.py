@@ -11,18 +11,35 @@ Invariants:
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+import msgspec
+
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.operators import operator_holds
 from agent.decide.run_times import run_time_verdict, run_windows
+from agent.decide.strategy import Tuned
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 
 _UP = frozenset({LeaseState.STARTING, LeaseState.RUNNING, LeaseState.MISSING})
+
+
+def with_warm_slots(fleet: Fleet, tuned: Mapping[str, Tuned]) -> Fleet:
+    """Return a fleet that knows how many slots of its services with fallback markets are kept warm, of those wanted.
+
+    `tuned` are the strategies by name.
+    """
+    found = {}
+    for work in fleet.workloads:
+        if work.fallback.markets and work.kind is WorkloadKind.SERVICE and work.strategy in tuned:
+            seen = demand_window.seen_by_strategy(fleet, work)
+            found[work.name] = tuned[work.strategy].params.warm_slots(seen.slots)
+    kept = {name: count for name, count in found.items() if count}
+    return fleet if kept == fleet.warm_slots else msgspec.structs.replace(fleet, warm_slots=kept)
 
 
 def closed(fleet: Fleet, work: Workload) -> frozenset[str]:

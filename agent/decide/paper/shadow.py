@@ -16,7 +16,7 @@ from agent.decide import plan, slot_releases
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.limits.limits import Limits
-from agent.decide.moves import cooldowns_after_writes
+from agent.decide.moves import cooldowns_after_writes, fallback_markets
 from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.paper.paper_market import PaperMarket
 from agent.decide.reconcile import outcomes, reconcile
@@ -134,8 +134,8 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
         facts += _learned(shadow, fleet, work)
         seen, book = _fleet(shadow, fleet, work), shadow.book
         book.warm = warm_record.watched(book.warm, seen, lambda work: chosen.params.warm_slots(work.slots))
-        kept_warm = warm_record.slots(seen, {shadow.strategy: chosen})
-        seen = msgspec.structs.replace(seen, warm=book.warm, warm_slots=kept_warm)
+        seen = fallback_markets.with_warm_slots(seen, {shadow.strategy: chosen})
+        seen = msgspec.structs.replace(seen, warm=book.warm)
         planned = plan.plan(seen, {shadow.strategy: chosen}, _bound(caps))
         decisions = [*(each for each in decisions if not isinstance(each, Hold)), *planned.decisions]
         if not sum([_carried_out(shadow, decision, work, fleet) for decision in planned.decisions]):

@@ -43,15 +43,6 @@ def needed_by(tuned: Mapping[str, Tuned]) -> NeededSlots:
     return lambda work: tuned[work.strategy].params.warm_slots(work.slots)
 
 
-def slots(fleet: Fleet, tuned: Mapping[str, Tuned]) -> dict[str, int]:
-    """Return how many slots of each service with fallback markets are kept warm now, of those that are wanted."""
-    needed, found = needed_by(tuned), {}
-    for work in fleet.workloads:
-        if work.fallback.markets and work.kind is WorkloadKind.SERVICE and work.strategy in tuned:
-            found[work.name] = needed(demand_window.seen_by_strategy(fleet, work))
-    return {name: count for name, count in found.items() if count}
-
-
 def watched(known: Mapping[str, WarmTime], fleet: Fleet, needed: NeededSlots) -> dict[str, WarmTime]:
     """Return the record of each service, by name, after this look; an unchanged one is the same object."""
     found = dict(known)

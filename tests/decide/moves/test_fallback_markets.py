@@ -4,6 +4,7 @@ import dataclasses
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import needs, plan
@@ -84,10 +85,12 @@ def test_a_spare_slot_that_is_not_worth_its_price_opens_nothing(lost: int | None
     running = (UP,) if lost is not None else (UP, builders.lease(2, slot=TRAIN_1))
     vacated = {} if lost is None else {TRAIN_1: builders.ago(minutes=lost)}
     warm = HedgedParams(keep_warm=True, share_of_owner=1.0, share_of_market=1.0, spare_slots=1)
-    fleet = snapshot.enriched(
-        seen(*running, work=three, vacated=vacated), {"hedged": builders.tuned(Hedged(), warm, "hedged")}
-    )
+    tuned = {"hedged": builders.tuned(Hedged(), warm, "hedged")}
+    fleet = snapshot.enriched(seen(*running, work=three, vacated=vacated), tuned)
     assert fallback_markets.closed(fleet, three) == closed
+    plain = msgspec.structs.replace(fleet, warm_slots={})
+    keys = [each.key for each in needs.needs(plain, None, frozenset(), tuned)]
+    assert ["fallback" in key for key in keys] == [closed == NONE], "a search is new once it really opens"
 
 
 def test_a_slot_that_an_array_or_a_demand_does_not_want_opens_nothing() -> None:
