@@ -216,7 +216,9 @@ async def _end(client: BucketClient, target: GuardTarget) -> tuple[GuardEnd | No
         return end, ""
     name = f"ended-{target.lease}.json"
     end, is_unread = await _object(client, f"{target.folder}/{name}", GuardEnd)
-    return end, name if is_unread else ""
+    # A guard that started again has taken such a note back: it is nobody's.
+    is_own = end is not None and end.lease == target.lease
+    return end if is_own else None, name if is_unread else ""
 
 
 async def _switch(client: BucketClient, target: GuardTarget) -> GuardSwitch | None:

@@ -12,6 +12,7 @@ from agent.clock import SteppedClock
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_report import GuardEnd, GuardReport
 from agent.domain.work.guard_terms import Bucket
+from agent.guard import end_report
 from agent.ledger.memory import Memory
 from agent.observe import guard_reader
 from agent.observe.guard_reader import GuardReader, GuardTarget
@@ -140,6 +141,10 @@ async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server:
     assert others is not None
     assert (mine.beat is not None, mine.end is not None and mine.end.code) == (True, 3)
     assert (others.beat, others.end) == (None, None)
+    await put(server, "ended-00aa.json", {**END, "done": False, "code": 3, "lease": end_report.OF_NOBODY})
+    again = await Listener(server.place()).heard()
+    assert again is not None
+    assert again.end is None, "its guard has taken it back"
     # Another one's beat under its name is not its own.
     await put(server, "beat-00bb.json", BEAT)
     forged = await Listener(server.place(), "00bb").heard()

@@ -266,7 +266,9 @@ def test_a_run_without_a_lease_gives_way_to_another_ledgers(
 @pytest.mark.parametrize(
     ("present", "kept", "taken"),
     [
-        (OURS, KeptRun(1, ANOTHER), None),
+        (OURS, KeptRun(1, SAME), None),
+        (ORDERED, KeptRun(2, SAME), None),
+        (ORDERED, KeptRun(2, SAME, "exit code 0"), 2),
         (OURS, KeptRun(2, SAME), 2),
         (OURS, KeptRun(2, SAME, "exit code 0"), 2),
         (ORDERED, KeptRun(3, SAME), 3),
@@ -277,8 +279,15 @@ def test_a_run_that_worked_before_a_backup_gives_way_to_one_that_was_begun_after
     present: GuardRun, kept: KeptRun, taken: int | None
 ) -> None:
     """`gpubid retry` had thrown its results away; after a restore the work went on from them."""
-    found = guard_runs.beyond(present, kept, NOW, has_worked=True)
+    found = guard_runs.beyond(present, kept, NOW, goes_on=True)
     assert (None if found is None else (found.run.run, found.finished)) == (taken and (taken, kept.finished))
+
+
+@pytest.mark.parametrize(("spec", "is_by_file"), [("other", True), ("spec", False)])
+def test_a_run_of_another_spec_than_the_one_before_was_begun_by_a_changed_file(spec: str, *, is_by_file: bool) -> None:
+    before = dataclasses.replace(OURS, spec_digest=spec)
+    assert guard_runs.is_by_file(ORDERED, (before, ORDERED)) is is_by_file
+    assert not guard_runs.is_by_file(OURS, (OURS, ORDERED))
 
 
 @pytest.mark.parametrize("runs", [(), (2, 5)], ids=["none", "two"])

@@ -1,8 +1,9 @@
 """Rents of guarded slots: the bucket is asked before the market, and may make a rent needless or let it wait.
 
 Invariants:
-1. After a lost ledger nothing is rented for a run without a lease before its bucket was listed: an earlier run may be
-   there, and a first run beside it would be paid work from zero. Nothing bills while the slot waits.
+1. After a lost or restored ledger nothing is rented for a run without a lease before its bucket was listed: an earlier
+   run may be there, and a first run beside it would be paid work from zero. Nothing bills while the slot waits. A run
+   that had a lease only looks for a later one: it goes on if the bucket cannot be listed.
 2. A bucket that could not be listed is asked again after `WAITS`. No cycle asks it in between.
 """
 
@@ -60,11 +61,11 @@ class GuardedRents:
         launch = await self._guards.launch(work, intent, run, is_first=is_first, is_behind=is_behind)
         if launch is None:
             return False
-        if run is not None and launch.unlisted and is_behind:
+        if run is not None and launch.unlisted and is_behind and is_first:
             await self._wait(intent, run, launch.unlisted)
             return True
         self._waiting.pop(intent.slot, None)
-        if await needless_rent.recorded(self._ledger, intent, launch, has_worked=not is_first):
+        if await needless_rent.recorded(self._ledger, intent, launch, has_worked=not is_first, is_behind=is_behind):
             return True
         self._launches[intent.intent_id] = launch
         return False

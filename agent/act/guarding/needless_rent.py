@@ -7,19 +7,21 @@ from agent.domain.record.intent import Intent
 from agent.ledger.store import Ledger
 
 
-async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch, *, has_worked: bool) -> bool:
+async def recorded(
+    ledger: Ledger, intent: Intent, launch: GuardLaunch, *, has_worked: bool, is_behind: bool = False
+) -> bool:
     """Record that the slot of a rent is done, or has a later run, and return whether it does not rent.
 
-    `has_worked` says whether its present run had a lease before.
+    `has_worked` says whether its present run had a lease before, `is_behind` whether the ledger may lack later runs.
 
     Raises:
         LedgerError: the ledger could not be written.
     """
-    present = guard_runs.last(ledger.recollection(intent.recorded_at).guard_runs).get(intent.slot)
-    is_present = present is not None and present.run == intent.guard_run
-    later = None
-    if present is not None and is_present:
-        later = guard_runs.beyond(present, launch.kept, intent.recorded_at, has_worked=has_worked)
+    known = ledger.recollection(intent.recorded_at).guard_runs
+    present, later = guard_runs.last(known).get(intent.slot), None
+    if present is not None and present.run == intent.guard_run:
+        goes_on = has_worked or (is_behind and guard_runs.is_by_file(present, known))
+        later = guard_runs.beyond(present, launch.kept, intent.recorded_at, goes_on=goes_on)
     finished = launch.finished if later is None else later.finished
     if later is None and not finished:
         return False

@@ -5,7 +5,8 @@ Invariants:
    slot's label count as live, but not a slot that waits for a person with its lease stopped.
 2. A live slot goes only while more have a lease than are wanted, and every one of its answers says so (see
    `wanted_slots`). A rent in doubt or a stranger is perhaps no work: for one of those no lease goes that may work.
-   First goes one that leaves or is down already, else another one would go for it and it would start in its place.
+   First goes one that leaves, is down or is stopped by a hold, else another one would go for it and it would start in
+   its place, or nothing would serve.
    Then goes one whose GPUs are idle, then one that is not useful yet, then the dearest.
 3. A disk that may hold the only copy of work is paused and not released (rule 11).
 """
@@ -13,10 +14,13 @@ Invariants:
 from collections.abc import Mapping
 
 from agent.decide.demand import wanted_slots
+from agent.decide.demand.wanted_slots import Wanted
+from agent.decide.operators import operator_holds
 from agent.decide.reconcile.probes import liveness
 from agent.decide.run_times import run_windows, running_limits
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
+from agent.domain.record import hold
 from agent.domain.record.hold import Holds, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -43,12 +47,25 @@ def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]
 def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     """Return the endings of live slots that a demand does not want any more, by slot."""
     wanted = wanted_slots.wanted(fleet, work)
-    if wanted is None or not wanted.may_shrink:
+    if wanted is None:
         return {}
+    holds = hold.in_force(fleet.holds, fleet.now)
     leases = [pair[-1] for place in work.places if (pair := fleet.occupants_of(place))]
-    going = sorted(leases, key=lambda lease: _rank(fleet, work, lease))[: max(len(leases) - wanted.slots, 0)]
+    most = len(leases) - wanted.slots if wanted.may_shrink else 0
+    going = sorted(leases, key=lambda lease: _rank(fleet, work, holds, lease))[: max(most, 0)]
     reason = Reason(CODE, f"end what is not wanted ({wanted.sentence})")
-    return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
+    endings = {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
+    return {**_making_room(fleet, work, wanted), **endings}
+
+
+def _making_room(fleet: Fleet, work: Workload, wanted: Wanted) -> dict[Slot, Proposal]:
+    """Return the releases of disks whose leases have run their time, where else no slot is left for what is wanted."""
+    lacking = wanted.slots - len(wanted.live) - (len(work.places) - len(wanted.taken))
+    over = set(running_limits.paused_alone(fleet, work)) & (wanted.taken - wanted.live)
+    leases = (fleet.occupants_of(place)[-1] for place in sorted(over, key=lambda place: place.index))
+    ready = [lease for lease in leases if only_copy.may_leave(lease, work)]
+    reason = Reason(CODE, f"its lease has run its time, and no slot is left for another one ({wanted.sentence})")
+    return {lease.slot: _ending(fleet, work, lease, reason) for lease in ready[: max(lacking, 0)]}
 
 
 def outranks(ending: Proposal, proposal: Proposal) -> bool:
@@ -68,9 +85,10 @@ def seen_by_strategy(fleet: Fleet, work: Workload) -> Workload:
     return work if wanted is None else work.with_slots(max(wanted.slots, 1))
 
 
-def _rank(fleet: Fleet, work: Workload, lease: Lease) -> tuple[bool, bool, bool, int, int]:
+def _rank(fleet: Fleet, work: Workload, holds: Holds, lease: Lease) -> tuple[bool, bool, bool, int, int]:
     """Return the order in which slots go: the smallest first."""
-    is_over = lease.is_down or lease.state is LeaseState.RELEASING
+    is_stopping = operator_holds.why_idle(fleet, lease.slot, holds) is not None
+    is_over = is_stopping or lease.is_down or lease.state is LeaseState.RELEASING
     is_busy = not usefulness.is_idle(lease, work, fleet.now)
     is_useful = usefulness.is_useful(lease, work)
     return not is_over, is_busy, is_useful, -lease.committed_rate.micros, -lease.slot.index

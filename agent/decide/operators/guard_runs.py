@@ -3,7 +3,8 @@
 Invariants:
 1. A run never begins twice and its number never falls, so that the end of another run is never mistaken for its own.
 2. A run that never had a lease in this ledger gives way to another ledger's run in the bucket: the first run to the
-   highest one there, or to the next after it if the spec has changed, and a run that was ordered to that next one.
+   highest one there, or to the next after it if the spec has changed, and a run that was ordered to that next one. In
+   a restored ledger a run that worked, or that a changed file began again, gives way to the highest one too.
 3. A renamed workload keeps its runs, with the folders in which they began.
 """
 
@@ -57,19 +58,26 @@ class Beyond:
     """How its work was done, if nothing is left to do."""
 
 
-def beyond(present: GuardRun, kept: KeptRun | None, now: datetime, *, has_worked: bool = False) -> Beyond | None:
+def is_by_file(present: GuardRun, known: Iterable[GuardRun]) -> bool:
+    """Return whether a changed file began a run, and no person: its spec is not that of the run before it."""
+    before = next((each for each in known if (each.slot, each.run) == (present.slot, present.run - 1)), None)
+    return before is not None and before.spec_digest != present.spec_digest
+
+
+def beyond(present: GuardRun, kept: KeptRun | None, now: datetime, *, goes_on: bool = False) -> Beyond | None:
     """Return the run to take instead of the present one, if the bucket has a run of its slot that the ledger lacks.
 
     `kept` is the highest one. Nobody ordered the first run of a new ledger: its work is done or goes on where it was,
     unless its spec is another one. A later run was ordered or is of another spec: it does the work from the beginning.
-    One that `has_worked` is behind in a restored ledger: the later run was begun after the backup, and goes on.
+    One that `goes_on` is behind in a restored ledger: it worked before the backup, or the same file began it again. The
+    run in the bucket was begun since then, and goes on.
     """
     if kept is None or kept.number < present.run:
         return None
     claim, name, is_same = kept.claim, kept.name or present.name, kept.is_in_folder_of(present)
-    if is_same and (has_worked or claim is None or claim.is_of(present)):
+    if is_same and (claim is None or claim.is_of(present)):
         return None
-    is_ordered = present.run > FIRST and not has_worked
+    is_ordered = present.run > FIRST and not goes_on
     is_other = claim is not None and claim.spec != present.spec_digest
     if kept.finished and not is_ordered:
         why = f"which is done by {kept.finished}"

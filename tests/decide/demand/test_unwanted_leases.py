@@ -4,12 +4,15 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
@@ -102,3 +105,12 @@ def test_a_lease_that_has_run_its_time_frees_its_place_and_goes_once_others_have
     ]
     assert planned(fleet(over, 2, max_running=(limit,))) == [(Rent, 2), (Rent, 3)]
     assert planned(fleet([*over, *running(2, 3)], 2, max_running=(limit,))) == [(Release, 0), (Release, 1)]
+    full = fleet([*over, *running(2, 3, 4, 5)], 6, max_running=(limit,))
+    assert planned(full) == [(Release, 0), (Release, 1)], "no slot is empty"
+
+
+def test_a_slot_that_a_hold_stops_goes_before_one_that_serves() -> None:
+    """Two that served were released for one whose pause its market had not confirmed."""
+    held = OperatorHold(Word.HELD, hold.of_slot(Slot("train", 0)), NOW, "its work stalls")
+    seen = msgspec.structs.replace(fleet(running(0, 1, 2), 1), holds=(held,))
+    assert [index for kind, index in planned(seen) if kind is Release] == [2], "one of the others serves on"
