@@ -8,18 +8,20 @@ from agent.decide.pricing import cooldowns
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_switch
+from agent.decide.reconcile.losses import failed_start
 from agent.decide.reconcile.probes import kept_pairs, liveness
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict, run_windows
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
@@ -68,9 +70,9 @@ def _taken(fleet: Fleet, place: Slot, pair: Sequence[Lease], in_force: InForce) 
         )
     if unsettled := _unsettled(fleet, lease):
         return _hold(place, "settling", unsettled)
-    if lease.state is LeaseState.EXITED:
-        reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
-        return Proposal(place, IntentKind.PAUSE, reason, lease=lease)
+    over = _why_over(fleet, lease)
+    if over is not None:
+        return Proposal(place, IntentKind.PAUSE, over, lease=lease)
     stuck = _kept_although_stuck(fleet, lease, in_force)
     # While a move goes on, the new lease takes over.
     if stuck is None:
@@ -87,6 +89,24 @@ def _taken(fleet: Fleet, place: Slot, pair: Sequence[Lease], in_force: InForce) 
     may_move = down is not None or lease.tenure is Tenure.ON_DEMAND
     runs = _runs(place, in_force) if may_move or _has_choice(fleet) else 0
     return SlotView(place, lease, arriving, down, runs, hours_left=run_windows.hours_left(fleet, place))
+
+
+def _why_over(fleet: Fleet, lease: Lease) -> Reason | None:
+    """Return why nothing works on a lease any more although its GPU bills, or None."""
+    if lease.state is LeaseState.EXITED:
+        return Reason("container_exit", "the container ended: pause it, nobody uses it")
+    if _has_failed_machine(fleet, lease):
+        return Reason("machine_failed", "its machine failed and bills on: pause it, nobody uses it")
+    return None
+
+
+def _has_failed_machine(fleet: Fleet, lease: Lease) -> bool:
+    """Return whether a lease that ran is listed as failed for a while, and its GPU bills for nobody."""
+    view = fleet.markets.get(lease.market)
+    row = view.instance(lease.instance_id) if view is not None and view.is_fresh else None
+    is_down = lease.state is LeaseState.PAUSED and not lease.paused_by_us and lease.bills is Bills.GPU_AND_DISK
+    is_shown = row is not None and row.state is InstanceState.FAILED
+    return is_down and is_shown and fleet.now - lease.state_since >= failed_start.SHOWN_FOR
 
 
 def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:

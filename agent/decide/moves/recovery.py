@@ -26,7 +26,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work import only_copy
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.only_copy import is_carried, may_leave, may_leave_at_a_price
@@ -168,7 +168,8 @@ def _stay(
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle = _idle_hours(lease, now - lease.state_since, numbers.horizon)
     own = speed(lease.dlperf, numbers.fastest, numbers.most_speed)
-    if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
+    is_waiting = lease.is_open_bid and lease.bills is not Bills.GPU_AND_DISK
+    if is_waiting and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
         # Its bid wins the next auction. A new bid elsewhere would wait for that auction too.
         idle = useful_hour.CONTAINER_SECONDS / 3600
     # Where the market starts nothing by itself, waiting means a resume at the same price.

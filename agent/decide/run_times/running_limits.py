@@ -166,7 +166,8 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             yield Alert(EventKind.ALERT_MAX_RUNNING, work.name, f"{work.name}: {_told(whole, running)}")
         for lease in mine:
             own = of_lease(fleet, work, lease)
-            if own is not None and lease.is_live and (_is_near(own, 1) or moves(fleet, lease, work)):
+            waits = moves(fleet, lease, work) and len(fleet.occupants_of(lease.slot)) == 1
+            if own is not None and lease.is_live and (_is_near(own, 1) or waits):
                 key = f"{work.name} {lease.lease_id}"
                 yield Alert(EventKind.ALERT_MAX_RUNNING, key, f"{lease.slot} on {lease.lease_id}: {_told(own, 1)}")
 
@@ -232,8 +233,8 @@ def _reason(work: Workload, place: Slot, ran: Ran, *, has_lease: bool = True) ->
     ways = [f"raise max_running in [workloads.{work.name}]"]
     if work.kind is WorkloadKind.BATCH:
         ways.append(f"`gpubid done {which}`")
-    elif has_lease:
-        ways.append(f"`gpubid release {which}`{'' if is_whole else ', after which another lease is rented'}")
+    elif has_lease and ran.limit.then is not AtLimit.RELEASE:
+        ways.append(f"`gpubid release {which}`{'' if is_whole else ', after which another lease may be rented'}")
     has_run = f"{whose} has run {span_text.minutes(ran.time)} of {span_text.minutes(ran.limit.most)}"
     then = _THEN[ran.limit.then] if has_lease else "nothing is rented"
     return Reason(CODE, f"{has_run}, so {then}; {', or '.join(ways)}")

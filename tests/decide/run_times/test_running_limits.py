@@ -48,7 +48,7 @@ def test_the_command_that_is_named_ends_no_more_than_what_has_run_its_time() -> 
     alone = RunningLimit(dt.timedelta(hours=1), LimitOf.LEASE, AtLimit.PAUSE, dt.timedelta(minutes=5))
     both = fleet(lease(1, "vast", ran=70), lease(2, "runpod", ran=20), limit=alone)
     (pause,) = running_limits.endings(both)
-    assert pause.reason.sentence.endswith("or `gpubid release train/0`, after which another lease is rented")
+    assert pause.reason.sentence.endswith("or `gpubid release train/0`, after which another lease may be rented")
     idle = running_limits.why_idle(both, slot(index=0))
     assert idle is not None
     assert idle.sentence == pause.reason.sentence
