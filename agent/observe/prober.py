@@ -167,7 +167,8 @@ class Prober:
         refusal = log_failures.refusal(lines) if target.is_silent else ""
         is_bare = target.is_silent and self._is_bare(target, lines)
         seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
-        progress = self._signs.of(target.instance_id, has_page=target.has_page) if target.is_watched else None
+        shown = {"has_page": target.has_page, "has_log": target.has_log}
+        progress = self._signs.of(target.instance_id, **shown) if target.is_watched else None
         was_asked = was_asked or (target.ready.sign is ReadySign.LOG and is_log_read)
         return dataclasses.replace(seen, was_asked=was_asked, progress=progress, stands=target.page_stands)
 

@@ -44,13 +44,14 @@ class ProgressSigns:
         """Know of no instance yet."""
         self._known: dict[str, _Known] = {}
 
-    def of(self, instance_id: str, *, has_page: bool) -> ProgressSeen | None:
-        """Return the readings of an instance; None before the first of its log, and of its page if it has one."""
+    def of(self, instance_id: str, *, has_page: bool, has_log: bool = True) -> ProgressSeen | None:
+        """Return the readings of an instance; None before the first of its log and of its page, if it has them."""
         known = self._known.get(instance_id)
-        if known is None or known.log_at is None or (has_page and known.page_at is None):
+        if known is None:
             return None
-        read_at = min(known.log_at, known.page_at) if has_page and known.page_at is not None else known.log_at
-        return ProgressSeen(known.begun_at, read_at, known.news_at)
+        read = [*([known.log_at] if has_log else []), *([known.page_at] if has_page else [])]
+        times = [at for at in read if at is not None]
+        return ProgressSeen(known.begun_at, min(times), known.news_at) if times and len(times) == len(read) else None
 
     def see_log(self, instance_id: str, now: datetime, lines: Sequence[str]) -> None:
         """Take one reading of a log."""

@@ -124,6 +124,22 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         "mithril keeps no log and its machine goes on",
     ),
     (
+        "a line of a log that nobody keeps",
+        added('ready = "log"', 'ready_line = "up"', "[markets.mithril]", 'simulated = "calm"'),
+        15,
+        ".ready",
+        "never_ready",
+        "mithril keeps no log, so the line is never seen",
+    ),
+    (
+        "a stall that nobody sees",
+        added('stalled_after = "45m"', "[markets.mithril]", 'simulated = "calm"'),
+        15,
+        ".stalled_after",
+        "never_stalled",
+        "write [workloads.train.guard] with bucket, or markets without mithril",
+    ),
+    (
         "a batch nobody sees end in its fallback",
         added('kind = "batch"', TO_VAST_FIRST.format("runpod"), "[markets.runpod]", 'simulated = "calm"'),
         15,

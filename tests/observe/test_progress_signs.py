@@ -99,6 +99,14 @@ def test_a_page_that_cannot_be_read_leaves_the_progress_unknown() -> None:
     assert read(["a"], ["a"], hours=(1.0, None)) == ProgressSeen(NOW, NOW)
 
 
+def test_where_there_is_no_log_the_page_alone_is_read() -> None:
+    signs = ProgressSigns()
+    signs.see_page("1", NOW, 1.0)
+    assert signs.of("1", has_page=True) is None
+    assert signs.of("1", has_page=True, has_log=False) == ProgressSeen(NOW, NOW)
+    assert signs.of("1", has_page=False, has_log=False) is None
+
+
 def test_the_memory_is_bounded() -> None:
     signs = ProgressSigns()
     for number in range(MOST_KNOWN + 1):

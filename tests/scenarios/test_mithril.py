@@ -19,6 +19,7 @@ from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.market.interruption import Cause
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Requirements
 from agent.ledger.file import sidecar
@@ -218,3 +219,15 @@ async def test_a_rehearsal_without_an_ask_compares_with_none(tmp_path: Path) -> 
     console = Console(width=200, file=io.StringIO())
     rehearsal_report.print_report(told, console)
     assert "Nothing that matches was sold on demand" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+async def test_a_bid_that_a_person_pauses_at_the_market_runs_again_after_its_cool_off(tmp_path: Path) -> None:
+    """It was waited for without end, as if an auction could pick it."""
+    async with running(tmp_path, value_per_hour=money.per_hour(3)) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=60)
+        (bid,) = bids(world)
+        world.simulator.mithril.world.desk.pause(bid)
+        await world.cycle(minutes=90)
+        assert bids(world)[0].status is Status.ALLOCATED
+        (lost,) = await world.events("lease.interrupted")
+        assert lost.cause is Cause.EXTERNAL_STOP

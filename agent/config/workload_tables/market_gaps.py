@@ -1,4 +1,4 @@
-"""Work that a market cannot look after: a batch whose end it hides, and a dead man's switch without a key for it."""
+"""Work that a market cannot look after: an end, a sign of readiness or a stall that it hides, a keyless switch."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,9 +21,24 @@ def of(name: str, table: WorkloadTable, configured: Iterable[str]) -> Iterator[G
             yield ("kind",), "never_done", _mute(mute, name, _key(table, mute))
         elif blind and table.done_line is None:
             yield ("kind",), "never_done", _blind(blind, name, _key(table, blind))
+    silent = [each for each, record in used.items() if not record.keeps_logs]
+    yield from _unseen(name, table, silent) if silent else ()
     keyless = [each for each, record in used.items() if record.instance_key is None]
     if keyless and table.guard is not None and table.guard.deadman is not None:
         yield ("guard", "deadman"), "conflict", _keyless(keyless, _key(table, keyless))
+
+
+def _unseen(name: str, table: WorkloadTable, markets: list[str]) -> Iterator[Gap]:
+    """Yield the signs of a workload that only a log could show, on markets that keep none."""
+    without = f"{_key(table, markets)} without {' and '.join(markets)}"
+    if table.ready == "log":
+        sentence = f'{markets[0]} keeps no log, so the line is never seen; write ready = "port" or "http", or {without}'
+        yield ("ready",), "never_ready", sentence
+    has_report = table.guard is not None and table.guard.bucket is not None
+    has_page = table.deadline is not None and table.deadline.progress == "http"
+    if table.stalled_after != "off" and not has_report and not has_page:
+        sentence = f"{markets[0]} keeps no log, so no stall is found; write [workloads.{name}.guard] with bucket"
+        yield ("stalled_after",), "never_stalled", f"{sentence}, or {without}"
 
 
 def _key(table: WorkloadTable, markets: list[str]) -> str:

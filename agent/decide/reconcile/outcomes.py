@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from agent.decide.accounting import meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, billing_turns, waiting_verdict, workload_end
 from agent.decide.reconcile.probes import liveness, stalls
+from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent
@@ -141,6 +142,8 @@ def _limited(decision: Rebid, until: datetime, charges: tuple[meter.Charge, ...]
 def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
     lease, until = decision.lease, max(now, decision.lease.accrued_until)
     state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
+    # A bid that waits for the next auction again is started by the market, whoever stopped it before.
+    waits_for = Cause.UNKNOWN if lease.bid_limit is not None and lease.interrupted_by else lease.interrupted_by
     charges = _accrued(lease, now, promised, phases.Ran(lease.run_since))
     after = replace(
         lease,
@@ -148,7 +151,7 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
         state_since=now if is_accepted else lease.state_since,
         loading_since=None,
         paused_by_us=False,
-        interrupted_by=None if is_accepted else lease.interrupted_by,
+        interrupted_by=None if is_accepted else waits_for,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
     )

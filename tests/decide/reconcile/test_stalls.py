@@ -21,6 +21,7 @@ from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.stall import OnStall, ProgressSeen, Quiet, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.markets.dstack.rules import RULES as DSTACK
+from agent.markets.mithril.rules import RULES as MITHRIL
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -69,6 +70,21 @@ def judged(minutes: float, lease: Lease = RUNS, *others: Lease, **changes: Any) 
     spans = {lease.lease_id: quiet(minutes)} | changes.pop("spans", {})
     fleet = world(lease, None, *others, quiet=spans, **changes)
     return stalls.judged(fleet, fleet.workloads[0], lease)
+
+
+def test_at_a_market_without_logs_the_guards_figures_are_the_signs() -> None:
+    """A training that hung at full use there billed for ever, since a log that it does not keep was waited for."""
+    work = builders.guarded(stalled=StallRule(AFTER, tuple(OnStall)), slots=2)
+    lease = msgspec.structs.replace(RUNS, guard_run=1)
+    beat = GuardBeat(version=1, sequence=8, lease=lease.intent_id, phase="running")
+    report = GuardReport(NOW, beat, NOW, None, work_changed_at=ago(minutes=50))
+    for rules, is_found in ((MITHRIL, True), (None, False)):
+        seen = world(lease, None, work=work, guard_reports={lease.intent_id: report})
+        view = seen.markets["vast"] if rules is None else msgspec.structs.replace(seen.markets["vast"], rules=rules)
+        seen = msgspec.structs.replace(seen, markets={"vast": view})
+        found = counted(seen, Quiet(lease.run_since or NOW, ago(minutes=1), ago(minutes=50), 49 * MINUTE))
+        assert found is not None
+        assert (found.lasted == 50 * MINUTE) is is_found
 
 
 # --- the time without progress ----------------------------------------------------------------------------------------

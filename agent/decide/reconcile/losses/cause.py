@@ -36,6 +36,9 @@ def of_row(lease: Lease, row: Instance, view: MarketView, since: datetime, now: 
     if row.stopped_from_outside:
         sentence = f"the market's own record says that neither host nor container ended it: {row.stopped_from_outside}"
         return Cause.EXTERNAL_STOP, Evidence(_RECORD, sentence)
+    if lease.bid_limit is not None and row.state is InstanceState.PAUSED and not row.is_wanted_running:
+        # No auction picks such a bid, and we did not stop it.
+        return Cause.EXTERNAL_STOP, Evidence("parked", "the market shows its bid as paused, and we did not pause it")
     return of_stop(lease, row.state, view, since, now, row.message)
 
 

@@ -42,6 +42,8 @@ class Target:
     is_watched: bool = False
     page_answers: bool | None = None
     page_stands: timedelta = timedelta()
+    has_log: bool = True
+    """Whether its market shows a container, and so a log of it."""
 
     @property
     def needs_log(self) -> bool:
@@ -118,6 +120,7 @@ def _target(fleet: Fleet, lease: Lease) -> Target | None:
         is_live,
         is_watched,
         *_seen_by_market(row, work),
+        has_log=fleet.rules_of(lease.market).shows_container,
     )
 
 

@@ -28,6 +28,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
 from agent.domain.work import only_copy
+from agent.domain.work.deadline import ProgressSign
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.stall import OnStall, ProgressSeen, Quiet
 from agent.domain.work.workload import Workload
@@ -93,10 +94,15 @@ def _seen(fleet: Fleet, lease: Lease, work: Workload) -> ProgressSeen | None:
         return None
     sighting = view.sightings.get(lease.instance_id)
     seen = sighting.progress if sighting is not None else None
-    if seen is None or lease.guard_run is None or work.guard is None or work.guard.bucket is None:
+    is_machine = not fleet.rules_of(lease.market).shows_container
+    if lease.guard_run is None or work.guard is None or work.guard.bucket is None or (seen is None and not is_machine):
         return seen
     report = fleet.guard_reports.get(lease.intent_id)
-    return None if report is None else _with_guard(seen, report, lease)
+    has_page = work.deadline is not None and work.deadline.sign is ProgressSign.HTTP
+    if report is None or (seen is None and has_page):
+        return None
+    # Where a market shows a machine there is no container's log, and the guard's figures are all there is to read.
+    return _with_guard(seen or ProgressSeen(lease.began, report.read_at), report, lease)
 
 
 def _with_guard(seen: ProgressSeen, report: GuardReport, lease: Lease) -> ProgressSeen | None:
