@@ -1,14 +1,17 @@
 """Idle GPUs by what the market shows, and by what the guard inside reports."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
 from agent.decide.reconcile.probes import idleness
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardReport
+from agent.domain.work.idle_rule import IdleRule, OnIdle
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -77,3 +80,25 @@ def test_idleness_ends_when_whoever_showed_it_falls_silent() -> None:
 def test_work_in_both_figures_ends_a_reported_idleness() -> None:
     idle = msgspec.structs.replace(RUNS, idle_since=ago(minutes=20))
     assert judged(97.0, report(97.0), idle) == (RUNS, EventKind.LEASE_BUSY)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_held"),
+    [
+        (None, True),
+        ({}, False),
+        ({"idle_since": ago(minutes=2)}, True),
+        ({"state": LeaseState.STARTING, "run_since": None}, True),
+    ],
+    ids=["alone", "the new one works", "the new one idles too", "the new one loads"],
+)
+def test_a_slot_is_not_held_for_a_lease_that_it_has_moved_away_from(
+    other: dict[str, Any] | None, *, is_held: bool
+) -> None:
+    """The old one could not be released, since its label was edited: the new one was, while it worked."""
+    rule = IdleRule(then=OnIdle.RELEASE, lasts=timedelta(minutes=30))
+    idle = msgspec.structs.replace(RUNS, idle_since=ago(hours=1))
+    new = () if other is None else (builders.lease(2, slot=RUNS.slot, has_run=True, **other),)
+    view = builders.view(instances=(builders.instance(1), builders.instance(2)))
+    fleet = builders.fleet(leases=(idle, *new), workloads=(builders.workload(idle=rule),), markets={"vast": view})
+    assert bool(list(idleness.held(fleet, {}))) is is_held

@@ -2,7 +2,8 @@
 
 Invariants:
 1. Each of the two is believed if it shows them idle: a host cannot go on billing by a false use in its guard's beats.
-2. A guard that is silent, or whose work has not begun, shows nothing. Time in the dark or without a figure is no
+2. A slot is held for the lease that it works on, and not for one that it has moved away from.
+3. A guard that is silent, or whose work has not begun, shows nothing. Time in the dark or without a figure is no
    idleness.
 """
 
@@ -16,7 +17,7 @@ from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import usefulness
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.workload import Workload
@@ -77,7 +78,15 @@ def held(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[tuple[Lease, st
             continue
         if usefulness.is_idle(lease, work, fleet.now) and lease.idle_since is not None:
             since = f"since {lease.idle_since:%H:%M} UTC"
-            yield lease, f"{GROUND} {work.idle.below:g} % {since} at {lease.billing_rate}"
+            if not _goes_on_elsewhere(fleet, lease, changed):
+                yield lease, f"{GROUND} {work.idle.below:g} % {since} at {lease.billing_rate}"
+
+
+def _goes_on_elsewhere(fleet: Fleet, lease: Lease, changed: Mapping[str, Lease]) -> bool:
+    """Return whether a slot has moved: another lease of it runs, and nothing shows its GPUs idle."""
+    others = (changed.get(each.lease_id, each) for each in fleet.occupants_of(lease.slot))
+    mine = (each for each in others if each.lease_id != lease.lease_id and each.state is LeaseState.RUNNING)
+    return any(each.idle_since is None for each in mine)
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
