@@ -332,6 +332,8 @@ class Journal:
             known = self._ledger.recollection(now)
             for start in cooldowns_after_writes.taken_back(decision, known.intents, known.tallies, now):
                 tx.add_expiring(start)
+            for rest in cooldowns_after_writes.after_pause(decision, now):
+                tx.add_expiring(rest)
 
     def may_start(self, lease: Lease) -> bool:
         """Return whether a start of a lease is under way or in doubt."""

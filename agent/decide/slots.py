@@ -26,6 +26,9 @@ from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
 
+MACHINE_FAILED = "machine_failed"
+"""The code of a pause of a machine that failed after it ran."""
+
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
@@ -96,7 +99,7 @@ def _why_over(fleet: Fleet, lease: Lease) -> Reason | None:
     if lease.state is LeaseState.EXITED:
         return Reason("container_exit", "the container ended: pause it, nobody uses it")
     if _has_failed_machine(fleet, lease):
-        return Reason("machine_failed", "its machine failed and bills on: pause it, nobody uses it")
+        return Reason(MACHINE_FAILED, "its machine failed and bills on: pause it, nobody uses it")
     return None
 
 

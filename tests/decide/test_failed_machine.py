@@ -7,9 +7,12 @@ import pytest
 
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
+from agent.decide.moves import cooldowns_after_writes
+from agent.decide.pricing import cooldowns
 from agent.domain.market.instance import InstanceState
+from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
-from agent.domain.work.decision import Decision, Pause
+from agent.domain.work.decision import Decision, Pause, Reason
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 
@@ -43,3 +46,12 @@ def test_it_is_paused() -> None:
 def test_what_is_not_proven_to_fail_and_bill_is_left_to_its_own_rules(changes: dict[str, Any]) -> None:
     assert decided(**changes).reason.code != "machine_failed"
     assert decided(InstanceState.PAUSED).reason.code != "machine_failed"
+
+
+def test_after_its_pause_it_rests_as_one_whose_host_is_full() -> None:
+    """It would win the next auction at once, and pay for minutes of the next machine that fails, without end."""
+    pause = decided()
+    assert isinstance(pause, Pause)
+    (rest,) = cooldowns_after_writes.after_pause(pause, builders.NOW)
+    assert (rest.kind, rest.key, rest.until - builders.NOW) == (CooldownKind.FULL, "vast-1", cooldowns.HOST_FULL)
+    assert cooldowns_after_writes.after_pause(Pause(pause.lease, Reason("paused", "by ann")), builders.NOW) == ()

@@ -29,7 +29,8 @@ from agent.domain.work import only_copy, usefulness
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 
-CODE = "not_wanted"
+CODE, ROOM = "not_wanted", "makes_room"
+"""The codes of what is ended because it is not wanted, and of a disk that goes for a lease that is."""
 
 
 def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]:
@@ -55,16 +56,18 @@ def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     going = sorted(leases, key=lambda lease: _rank(fleet, work, holds, lease))[: max(most, 0)]
     reason = Reason(CODE, f"end what is not wanted ({wanted.sentence})")
     endings = {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
-    return {**_making_room(fleet, work, wanted), **endings}
+    return {**_making_room(fleet, work, wanted, holds), **endings}
 
 
-def _making_room(fleet: Fleet, work: Workload, wanted: Wanted) -> dict[Slot, Proposal]:
+def _making_room(fleet: Fleet, work: Workload, wanted: Wanted, holds: Holds) -> dict[Slot, Proposal]:
     """Return the releases of disks whose leases have run their time, where else no slot is left for what is wanted."""
-    lacking = wanted.slots - len(wanted.live) - (len(work.places) - len(wanted.taken))
+    empty = (place for place in work.places if place not in wanted.taken)
+    free = sum(operator_holds.why_idle(fleet, place, holds) is None for place in empty)
+    lacking = wanted.slots - len(wanted.live) - free
     over = set(running_limits.paused_alone(fleet, work)) & (wanted.taken - wanted.live)
     leases = (fleet.occupants_of(place)[-1] for place in sorted(over, key=lambda place: place.index))
-    ready = [lease for lease in leases if only_copy.may_leave(lease, work)]
-    reason = Reason(CODE, f"its lease has run its time, and no slot is left for another one ({wanted.sentence})")
+    ready = [lease for lease in leases if only_copy.may_leave(lease, work) and not hold.keeps_disk(lease, holds)]
+    reason = Reason(ROOM, f"its lease has run its time, and no slot is left for another one ({wanted.sentence})")
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in ready[: max(lacking, 0)]}
 
 

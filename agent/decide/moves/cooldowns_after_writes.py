@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
+from agent.decide import slots
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
@@ -179,6 +180,13 @@ def _rest_after(lease: Lease, code: str) -> tuple[timedelta, str] | None:
     if code in {GUARD_REFUSED, *GIVEN_UP}:
         return cooldowns.HOST_LEFT, "another host is tried"
     return _RESTS.get(code)
+
+
+def after_pause(decision: Pause, now: datetime) -> tuple[Cooldown, ...]:
+    """Return the cooldown of a lease whose machine failed: its next machine may fail too, and each costs minutes."""
+    if decision.reason.code != slots.MACHINE_FAILED:
+        return ()
+    return (Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, "its machine failed"),)
 
 
 def taken_back(decision: Pause, intents: Iterable[Intent], known: Collection[Tally], now: datetime) -> Iterator[Tally]:

@@ -151,6 +151,10 @@ def test_what_goes_on_over_a_resume_leaves_room_for_two_that_prove_the_command()
     doubt = array_proof.doubt("sweep", ago(minutes=40))
     assert begun(fleet(*kept, at_once=8, tallies=(doubt,))) == [3, 4]
     assert begun(fleet(*kept, at_once=4, tallies=(doubt,))) == [3]
+    old = msgspec.structs.replace(kept[0], state=LeaseState.RELEASING, bills=Bills.NOTHING)
+    new = {"opened_at": ago(minutes=9), "run_since": ago(minutes=5)}
+    again = [builders.lease(at + 11, slot=place(at), **new) for at in (0, 1)]
+    assert begun(fleet(old, *again, at_once=8, tallies=(doubt,))) == [], "two that began since then"
     proof = lease(3, opened_at=ago(minutes=30), run_since=ago(minutes=11))
     assert begun(fleet(*kept, proof, at_once=8, tallies=(doubt,))) == [4, 5, 6, 7]
 

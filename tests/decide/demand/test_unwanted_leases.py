@@ -107,6 +107,10 @@ def test_a_lease_that_has_run_its_time_frees_its_place_and_goes_once_others_have
     assert planned(fleet([*over, *running(2, 3)], 2, max_running=(limit,))) == [(Release, 0), (Release, 1)]
     full = fleet([*over, *running(2, 3, 4, 5)], 6, max_running=(limit,))
     assert planned(full) == [(Release, 0), (Release, 1)], "no slot is empty"
+    unpaid = fleet([*over, *running(2, 3, 4, 5)], 6, max_running=(limit,), no_spend_because="spend = false")
+    assert planned(unpaid) == [], "another one could not be rented"
+    kept = OperatorHold(Word.PAUSE, hold.of_slot(Slot("train", 0)), NOW, "ops")
+    assert planned(msgspec.structs.replace(full, holds=(kept,))) == [(Release, 1)], "a person keeps that disk"
 
 
 def test_a_slot_that_a_hold_stops_goes_before_one_that_serves() -> None:

@@ -12,6 +12,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardReport
 from agent.domain.work.idle_rule import IdleRule, OnIdle
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -100,5 +101,7 @@ def test_a_slot_is_not_held_for_a_lease_that_it_has_moved_away_from(
     idle = msgspec.structs.replace(RUNS, idle_since=ago(hours=1))
     new = () if other is None else (builders.lease(2, slot=RUNS.slot, has_run=True, **other),)
     view = builders.view(instances=(builders.instance(1), builders.instance(2)))
-    fleet = builders.fleet(leases=(idle, *new), workloads=(builders.workload(idle=rule),), markets={"vast": view})
-    assert bool(list(idleness.held(fleet, {}))) is is_held
+    for place, may_leave in ((CheckpointPlace.REMOTE, True), (CheckpointPlace.DISK, False)):
+        work = builders.workload(idle=rule, checkpoint=Checkpoint(place=place))
+        fleet = builders.fleet(leases=(idle, *new), workloads=(work,), markets={"vast": view})
+        assert bool(list(idleness.held(fleet, {}))) is (is_held or not may_leave)

@@ -1,6 +1,7 @@
 """A container that ended by itself: of a batch that is judged later, of a service it is a loss."""
 
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.probes import liveness
@@ -8,6 +9,7 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from agent.markets.dstack.rules import RULES as DSTACK
 from tests.support import builders
 from tests.support.listings import changed, seen
 
@@ -65,3 +67,16 @@ def test_a_service_that_ends_again_and_again_and_must_keep_its_disk_is_told() ->
     assert alert.sentence.startswith("train/0 on host h1 ends by itself again and again")
     free = builders.workload(kind=WorkloadKind.SERVICE)
     assert not list(liveness.alerts(builders.fleet(leases=(held,), workloads=(free,))))
+
+
+@pytest.mark.parametrize(("hours", "is_given_up"), [(1, True), (7, False)])
+def test_where_nothing_restarts_in_place_a_short_stretch_is_a_failed_start_and_a_long_one_is_none(
+    hours: int, *, is_given_up: bool
+) -> None:
+    """Slots that end once a night, after days of good service, held the whole workload."""
+    work = builders.workload(kind=WorkloadKind.SERVICE)
+    before = builders.lease(run_since=builders.ago(hours=hours), was_ready=True)
+    lost = replace(before, state=LeaseState.EXITED, state_since=builders.NOW, interrupted_by=Cause.CONTAINER_EXIT)
+    view = builders.view(rules=DSTACK)
+    fleet = builders.fleet(leases=(before,), workloads=(work,), markets={"vast": view})
+    assert liveness.after_exit(fleet, before, lost).has_failed is is_given_up

@@ -76,10 +76,16 @@ def test_at_a_market_without_logs_the_guards_figures_are_the_signs() -> None:
     """A training that hung at full use there billed for ever, since a log that it does not keep was waited for."""
     work = builders.guarded(stalled=StallRule(AFTER, tuple(OnStall)), slots=2)
     lease = msgspec.structs.replace(RUNS, guard_run=1)
-    beat = GuardBeat(version=1, sequence=8, lease=lease.intent_id, phase="running")
+    beat = GuardBeat(version=1, sequence=8, lease=lease.intent_id, phase="running", progress=0.4)
     report = GuardReport(NOW, beat, NOW, None, work_changed_at=ago(minutes=50))
-    for rules, is_found in ((MITHRIL, True), (None, False)):
-        seen = world(lease, None, work=work, guard_reports={lease.intent_id: report})
+    told = [
+        (MITHRIL, report, True),
+        (None, report, False),
+        (MITHRIL, replace(report, beat=None, beat_changed_at=None), False),
+        (MITHRIL, replace(report, beat=msgspec.structs.replace(beat, progress=None)), False),
+    ]
+    for rules, said, is_found in told:
+        seen = world(lease, None, work=work, guard_reports={lease.intent_id: said})
         view = seen.markets["vast"] if rules is None else msgspec.structs.replace(seen.markets["vast"], rules=rules)
         seen = msgspec.structs.replace(seen, markets={"vast": view})
         found = counted(seen, Quiet(lease.run_since or NOW, ago(minutes=1), ago(minutes=50), 49 * MINUTE))

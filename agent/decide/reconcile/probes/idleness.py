@@ -18,7 +18,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work import usefulness
+from agent.domain.work import only_copy, usefulness
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.workload import Workload
 
@@ -83,7 +83,13 @@ def held(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[tuple[Lease, st
 
 
 def _goes_on_elsewhere(fleet: Fleet, lease: Lease, changed: Mapping[str, Lease]) -> bool:
-    """Return whether a slot has moved: another lease of it runs, and nothing shows its GPUs idle."""
+    """Return whether a slot has moved: another lease of it runs, and nothing shows its GPUs idle.
+
+    One whose disk may hold the only copy of work is not released after a move, and would bill for nobody.
+    """
+    work = fleet.workload(lease.slot.workload)
+    if work is None or not only_copy.may_leave(lease, work):
+        return False
     others = (changed.get(each.lease_id, each) for each in fleet.occupants_of(lease.slot))
     mine = (each for each in others if each.lease_id != lease.lease_id and each.state is LeaseState.RUNNING)
     return any(each.idle_since is None for each in mine)

@@ -111,22 +111,27 @@ def not_ready_again(fleet: Fleet, lease: Lease, said: str) -> tuple[Lease, Event
 
 def restarts_after(before: Lease, work: Workload | None, stopped_at: datetime) -> int:
     """Return how many restarts still count once a stretch of running is over: none after a long one in health."""
+    return 0 if _was_long_well(before, work, stopped_at) else before.restarts
+
+
+def _was_long_well(before: Lease, work: Workload | None, stopped_at: datetime) -> bool:
     healthy_since = before.ready_since if work is not None and work.ready.is_asked else before.run_since
-    is_forgiven = healthy_since is not None and stopped_at - healthy_since >= FORGIVEN_AFTER
-    return 0 if is_forgiven else before.restarts
+    return healthy_since is not None and stopped_at - healthy_since >= FORGIVEN_AFTER
 
 
 def after_exit(fleet: Fleet, before: Lease, after: Lease) -> Lease:
     """Return a lost lease; that of a service whose container ended by itself counts that as a restart in vain.
 
     After too many in a row another host is tried, as for a service that does not answer. Where nothing restarts in
-    place that is so at once.
+    place that is so at once, but not after a long stretch in health, which is no failed start.
     """
     work = fleet.workload(before.slot.workload)
     is_end = after.interrupted_by is Cause.CONTAINER_EXIT and not after.has_failed
     if work is None or work.kind is not WorkloadKind.SERVICE or not is_end:
         return after
     if not can_restart_in_place(fleet, before) and only_copy.may_leave(before, work):
+        if _was_long_well(before, work, after.state_since):
+            return after
         reason = f"{UNHEALTHY}: its container ended by itself, and {before.market} cannot restart it in place"
         return replace(after, has_failed=True, end_reason=reason)
     ends = after.restarts + 1

@@ -98,11 +98,22 @@ def _seen(fleet: Fleet, lease: Lease, work: Workload) -> ProgressSeen | None:
     if lease.guard_run is None or work.guard is None or work.guard.bucket is None or (seen is None and not is_machine):
         return seen
     report = fleet.guard_reports.get(lease.intent_id)
-    has_page = work.deadline is not None and work.deadline.sign is ProgressSign.HTTP
-    if report is None or (seen is None and has_page):
+    if report is None or (seen is None and not _shows_work(report, lease, work)):
         return None
     # Where a market shows a machine there is no container's log, and the guard's figures are all there is to read.
     return _with_guard(seen or ProgressSeen(lease.began, report.read_at), report, lease)
+
+
+def _shows_work(report: GuardReport, lease: Lease, work: Workload) -> bool:
+    """Return whether a guard's figures alone show that work goes on: it has begun, and they change often enough.
+
+    Before its first beat the machine may still load the image.
+    """
+    beat, has_page = report.beat, work.deadline is not None and work.deadline.sign is ProgressSign.HTTP
+    if has_page or beat is None or not beat_stretch.is_present(report, lease):
+        return False
+    is_carried = beat.manifest is not None and work.stalled.after > 2 * work.checkpoint.interval
+    return beat.progress is not None or is_carried
 
 
 def _with_guard(seen: ProgressSeen, report: GuardReport, lease: Lease) -> ProgressSeen | None:

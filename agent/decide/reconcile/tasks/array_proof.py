@@ -39,8 +39,12 @@ def has_proved_itself(fleet: Fleet, work: Workload, holds: Holds) -> bool:
 def before_doubt(fleet: Fleet, work: Workload) -> frozenset[Slot]:
     """Return the slots whose lease is older than a person's resume: they prove nothing, and disprove nothing."""
     doubted = _doubted_at(fleet, work)
-    mine = (lease for lease in fleet.leases if lease.slot.workload == work.name)
-    return frozenset(lease.slot for lease in mine if doubted is not None and lease.opened_at <= doubted)
+    if doubted is None:
+        return frozenset()
+    mine = [lease for lease in fleet.leases if lease.slot.workload == work.name and not fleet.is_leaving(lease)]
+    later = {lease.slot for lease in mine if lease.opened_at > doubted}
+    rented = {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
+    return frozenset(lease.slot for lease in mine) - later - rented
 
 
 def marks(fleet: Fleet) -> Iterator[Marked]:
