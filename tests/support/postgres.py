@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,21 @@ def following(primary: Server, name: str, *, slot: bool = False) -> Iterator[Ser
     with _placed() as server:
         server.copy(primary, name, slot=slot)
         with _started(server):
+            _wait_until_it_streams(primary, name)
             yield server
+
+
+def _wait_until_it_streams(primary: Server, name: str) -> None:
+    """Wait until a server lists its replica: before that nobody could know that it has one."""
+    import psycopg
+
+    with psycopg.connect(primary.url, autocommit=True) as raw:
+        query = "SELECT 1 FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"
+        for _ in range(600):
+            if raw.execute(query, (name,)).fetchone() is not None:
+                return
+            time.sleep(0.05)
+    raise AssertionError(f"the replica {name} does not stream after half a minute")
 
 
 @contextlib.contextmanager
