@@ -57,11 +57,11 @@ def _beyond(
     held = live_slots.held(work, holds)
     live = taken - live_slots.set_aside(fleet, work, held) if is_proven else taken | held
     most = most_live(fleet, work, terms)
-    room = most - len(live)
+    room, reason = most - len(live), _waits(work, most)
     if not is_proven:
         # What went on over a person's resume says nothing about the command by now.
-        room = min(room, FIRST - len(live - array_proof.before_doubt(fleet, work)))
-    reason = _reason(work, most if is_proven else min(most, FIRST), is_proven=is_proven)
+        older = live & array_proof.before_doubt(fleet, work)
+        room, reason = min(room, FIRST - len(live - older)), _unproven(work, min(most, FIRST), len(older))
     return dict.fromkeys(terms.ordered(empty)[max(room, 0) :], reason)
 
 
@@ -82,10 +82,14 @@ def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms) -> int:
     return terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
 
 
-def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
-    if is_proven:
-        others = "no other slot" if most == 1 else f"fewer than {most} slots"
-        return Reason(WAITS, f"it begins when {others} of {work.name} {'is' if most == 1 else 'are'} live")
+def _waits(work: Workload, most: int) -> Reason:
+    others = "no other slot" if most == 1 else f"fewer than {most} slots"
+    return Reason(WAITS, f"it begins when {others} of {work.name} {'is' if most == 1 else 'are'} live")
+
+
+def _unproven(work: Workload, most: int, older: int) -> Reason:
+    """Return why a slot waits for a proof; `older` slots went on over a person's resume."""
     proven_after = span_text.of(array_proof.PROVEN_AFTER)
     proof = f"a slot of {work.name} is done or its container has run for {proven_after}"
-    return Reason(UNPROVEN, f"until {proof}, at most {most} are live")
+    beside = f" beside the {older} from before its resume" if older else ""
+    return Reason(UNPROVEN, f"until {proof}, at most {most} are live{beside}")

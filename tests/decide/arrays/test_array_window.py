@@ -149,7 +149,9 @@ def test_what_goes_on_over_a_resume_leaves_room_for_two_that_prove_the_command()
     """Three kept tasks of a day filled the places of the first two, and five others waited for them."""
     kept = [lease(index, opened_at=ago(hours=5)) for index in range(3)]
     doubt = array_proof.doubt("sweep", ago(minutes=40))
-    assert begun(fleet(*kept, at_once=8, tallies=(doubt,))) == [3, 4]
+    resumed = fleet(*kept, at_once=8, tallies=(doubt,))
+    assert begun(resumed) == [3, 4]
+    assert why(resumed, 5)[1].endswith("at most 2 are live beside the 3 from before its resume")
     assert begun(fleet(*kept, at_once=4, tallies=(doubt,))) == [3]
     old = msgspec.structs.replace(kept[0], state=LeaseState.RELEASING, bills=Bills.NOTHING)
     new = {"opened_at": ago(minutes=9), "run_since": ago(minutes=5)}
