@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,18 +13,6 @@ from agent.guard.s3.s3_objects import S3Objects
 from tests.support import s3_servers, store_proxy
 from tests.support.guarded import ROOT, Instance
 from tests.support.s3_servers import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    if not s3_servers.HERE["moto"]:
-        pytest.skip("moto is not here: `make stores` installs it")
-    return s3_servers.shared("moto", tmp_path.parent)
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Instance:
-    return Instance(tmp_path / "one")
 
 
 @pytest.fixture

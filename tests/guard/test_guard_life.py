@@ -24,11 +24,6 @@ from tests.support.memory_store import MemoryStore
 CAN_UNSHARE = shutil.which("unshare") and os.geteuid() == 0
 
 
-@pytest.fixture
-def instance(tmp_path: Path) -> Instance:
-    return Instance(tmp_path / "instance")
-
-
 def running(word: str) -> list[str]:
     """Return the command lines of the processes that have a word in them."""
     found = []

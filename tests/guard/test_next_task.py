@@ -29,13 +29,6 @@ FOLLOWING = NextTask("L2", NEXT, 1, manifest_exists=False, variables={"GPUBID_SL
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    if not s3_servers.HERE["moto"]:
-        pytest.skip("moto is not here: `make stores` installs it")
-    return s3_servers.shared("moto", tmp_path.parent)
-
-
-@pytest.fixture
 def notes(store: Store) -> Iterator[BucketNotes]:
     place = BucketPlace(store.url, "us-east-1", store.bucket, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
     objects = S3Objects(place, GuardClock())
@@ -208,8 +201,3 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambd
 def test_no_note_sets_a_variable_that_the_rent_did_not_name(note: dict[str, Any]) -> None:
     found = next_task.parsed({**NOTE, **note}, ALLOWED)
     assert found is None or set(found.variables) <= set(ALLOWED)
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Instance:
-    return Instance(tmp_path / "instance")

@@ -67,7 +67,7 @@ def _making_room(fleet: Fleet, work: Workload, wanted: Wanted, holds: Holds) -> 
     over = set(running_limits.paused_alone(fleet, work)) & (wanted.taken - wanted.live)
     leases = (fleet.occupants_of(place)[-1] for place in sorted(over, key=lambda place: place.index))
     ready = [lease for lease in leases if only_copy.may_leave(lease, work) and not hold.keeps_disk(lease, holds)]
-    reason = Reason(ROOM, f"its lease has run its time, and no slot is left for another one ({wanted.sentence})")
+    reason = Reason(ROOM, f"end its lease, which has run its time: no slot is left for another one ({wanted.sentence})")
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in ready[: max(lacking, 0)]}
 
 
