@@ -122,6 +122,7 @@ async def test_the_help_imports_nothing_heavy() -> None:
     assert out.decode() == "[]\n"
 
 
+@pytest.mark.nightly
 async def test_a_rehearsal_in_a_pipe_is_plain_text(tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(GOOD)
     ran = await gpubid(tmp_path, "rehearse", "--hours", "2")

@@ -50,6 +50,7 @@ async def test_a_box_that_cannot_see_who_leads_ends_nothing_unless_a_person_says
     assert not await two.live()
 
 
+@pytest.mark.nightly
 async def test_a_broken_configuration_of_a_ledger_on_a_server_ends_nothing_unless_a_person_says_so(
     left: tuple[Pair, Server],
 ) -> None:

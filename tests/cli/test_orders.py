@@ -236,6 +236,7 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             assert not told.stdout.startswith(("{", "[")), "asked for sentences, not for JSON"
 
 
+@pytest.mark.nightly
 async def test_reports_are_the_same_from_the_daemon_and_from_its_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from tests.support.programs import LIVE, PATIENCE_SECONDS, gpubid, until
 START = "2026-07-27T0"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGHUP])
 async def test_a_signal_ends_it_and_leaves_no_folder(tmp_path: Path, number: signal.Signals) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -32,6 +32,7 @@ async def test_a_signal_ends_it_and_leaves_no_folder(tmp_path: Path, number: sig
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.nightly
 async def test_verbs_meter_a_kept_ledger_up_to_the_end_of_the_rehearsal(tmp_path: Path) -> None:
     text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
     (tmp_path / "agent.toml").write_text(text)
@@ -54,6 +55,7 @@ async def test_verbs_meter_a_kept_ledger_up_to_the_end_of_the_rehearsal(tmp_path
     assert learned.json["now"].startswith(f"{START}2:00")
 
 
+@pytest.mark.nightly
 async def test_a_killed_rehearsal_ends_with_its_last_cycle(tmp_path: Path) -> None:
     text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
     (tmp_path / "agent.toml").write_text(text)
@@ -87,6 +89,7 @@ async def test_verbs_of_the_next_cycle_name_the_verbs_that_read_a_kept_ledger(tm
         assert "it has no next cycle: `gpubid fleet`, `gpubid spend`" in asked.err
 
 
+@pytest.mark.nightly
 async def test_it_begins_when_it_is_told_to_as_for_the_windows_of_a_night_in_which_clocks_change(
     tmp_path: Path,
 ) -> None:

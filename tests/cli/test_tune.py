@@ -201,6 +201,7 @@ def test_a_promotion_of_other_numbers_is_no_promotion_of_these(shadowed: Path) -
     assert "7 promoted: done" in tune("bold", "--promote")
 
 
+@pytest.mark.nightly
 def test_what_is_done_is_not_done_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def searched_again(*_: object) -> None:
         raise AssertionError("it searched again")
@@ -293,6 +294,7 @@ def test_a_loop_whose_workload_is_gone_says_so(place: Path) -> None:
     assert "agent.toml has no workload train any more; begin again with --again" in tune("bold", code=2)
 
 
+@pytest.mark.nightly
 def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_write(unconfigured: Path) -> None:
     place = unconfigured
     (place / "agent.toml").write_text(CONFIG.replace("[ledger]", f"{OTHER}[ledger]"))
@@ -303,6 +305,7 @@ def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_w
     assert (place / "agent.toml").read_text() == before
 
 
+@pytest.mark.nightly
 def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path) -> None:
     (place / "strategies").mkdir()
     (place / "strategies" / "own.toml").write_text('strategy = "patient"\nceiling = 0.5\n')

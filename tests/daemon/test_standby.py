@@ -123,6 +123,7 @@ async def test_a_second_daemon_of_one_box_ends_with_a_sentence(tmp_path: Path, d
             assert (await asked(two.places[1], "/fleet"))[0] == 503, "the standby's socket is there"
 
 
+@pytest.mark.nightly
 async def test_a_standby_whose_files_would_not_keep_a_lease_says_so_before_a_failover(
     tmp_path: Path, database: str
 ) -> None:
@@ -284,6 +285,7 @@ async def test_a_standby_that_is_older_than_the_tables_says_so_before_a_failover
             assert (line["verdict"], line["fix"]) == ("fail", "install the release that wrote it")
 
 
+@pytest.mark.nightly
 async def test_a_standby_leads_whatever_its_reading_role_may_do(tmp_path: Path, database: str) -> None:
     """It said nothing while it stood by, and when it led it ended at once: no daemon watched what billed."""
     async with pair(tmp_path, database) as two, two.daemon(0) as first:
@@ -315,6 +317,7 @@ async def test_a_standby_leads_whatever_its_reading_role_may_do(tmp_path: Path, 
             assert (await two.until_running(1))["lease"] == lease["lease"]
 
 
+@pytest.mark.nightly
 async def test_a_standby_looks_on_while_a_table_that_it_reads_is_locked(tmp_path: Path, database: str) -> None:
     """It waited for the table for as long as that took, and saw meanwhile nothing of the leader's end."""
     import psycopg

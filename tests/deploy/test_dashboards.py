@@ -206,6 +206,7 @@ def test_panels_ask_for_figures_that_exist() -> None:
 
 @pytest.mark.long(15)
 @needs_prometheus
+@pytest.mark.nightly
 def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, float]) -> None:
     base, end = prometheus
     # What names a lease or a cooldown has no series at an instant without one.

@@ -1,4 +1,4 @@
-"""Two hundred fixed seeds hold: twenty-five in CI, the others with `make nightly`; in CI a few on PostgreSQL too."""
+"""Two hundred fixed seeds hold: twenty-five in CI, the others with `make nightly`, a few of them on PostgreSQL."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ async def test_two_hundred_seeds_hold(first: int) -> None:
 
 
 @pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
-@pytest.mark.long(30)
+@pytest.mark.nightly
 async def test_seeds_hold_with_the_ledger_on_postgresql() -> None:
     """A night plays more of them (`tests/night/parts.py`)."""
     pytest.importorskip("psycopg")

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.programs import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
@@ -57,6 +59,7 @@ async def _told(folder: Path) -> dict[str, Any]:
     return dict(json.loads(out))
 
 
+@pytest.mark.nightly
 async def test_a_vendor_of_another_package_goes_through_every_verb(tmp_path: Path) -> None:
     told = await _told(tmp_path)
     refused = told["init without an answer"]

@@ -272,6 +272,7 @@ async def test_a_note_that_was_written_is_taken_back_when_the_daemon_is_back(
 
 
 @pytest.mark.parametrize("store", [ENDING], indirect=True)
+@pytest.mark.nightly
 async def test_a_bucket_that_is_away_is_no_silence(
     tmp_path: Path, servers: contextlib.ExitStack, store: Store, mailbox: Mailbox
 ) -> None:

@@ -56,6 +56,7 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[S3Objects]:
         server.server_close()
 
 
+@pytest.mark.nightly
 def test_a_billion_keys_and_an_endless_object_are_read_in_bounded_memory(tmp_path: Path) -> None:
     with served(Endless) as objects:
         tracemalloc.start()

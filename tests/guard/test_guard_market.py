@@ -42,7 +42,7 @@ async def rented(scene: Scene, folder: Path, store: Store, lease: str, steps: in
     return await scene.started(runtype="args", args=["sh", "-c", script, "-", *program], env=env)
 
 
-@pytest.mark.long(20)
+@pytest.mark.nightly
 async def test_work_that_is_lost_again_and_again_ends_with_the_same_number(tmp_path: Path) -> None:
     (tmp_path / guard_archive.NAME).write_bytes(guard_archive.packed())
     with s3_servers.running("s3rver", tmp_path / "store") as store:

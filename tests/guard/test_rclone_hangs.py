@@ -11,6 +11,7 @@ from agent.guard.rclone_store import RcloneStore
 from agent.guard.reaper import Reaper
 
 
+@pytest.mark.nightly
 def test_a_note_waits_for_a_hung_rclone_for_a_bounded_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "rclone"
     program.write_text("#!/bin/sh\nexec sleep 20\n")

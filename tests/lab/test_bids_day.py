@@ -180,6 +180,7 @@ def test_a_day_without_useful_work_is_late_and_not_free() -> None:
     ("strategy", "climate", "seed"),
     [("patient", "bidding_war", 3), pytest.param("hedged", "price_spike", 1, marks=pytest.mark.nightly)],
 )
+@pytest.mark.nightly
 def test_a_poll_that_is_left_out_changes_no_decision(strategy: str, climate: str, seed: int) -> None:
     setting = day.Setting(climate, seed, 24.0)
     lived = [day.Day(setting, strategy, TUNED) for _ in range(2)]

@@ -126,6 +126,7 @@ def cells(text: str) -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.nightly
 def test_the_lines_of_the_table_add_up_to_the_row_of_the_bench(page: Path) -> None:
     rows = {row["strategy"]: row for row in json.loads(lab("bench", *GIVEN, *NAMED, "--json").stdout)["strategies"]}
     told = cells(page.read_text("utf-8"))
@@ -184,6 +185,7 @@ def test_names_are_text_and_who_rents_nothing_has_a_lane_too() -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+@pytest.mark.nightly
 async def test_it_follows_the_scheme_and_its_table_opens_on_a_phone(page: Path) -> None:
     inks, said = [], []
     async with async_playwright() as tools:

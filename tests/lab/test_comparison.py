@@ -37,6 +37,7 @@ def small(tmp_path: Path) -> deadline_problem.DeadlineProblem:
     return deadline_problem.DeadlineProblem(folder(tmp_path), 12, 6, settings, trace_windows.Prices(1.0, 3.0))
 
 
+@pytest.mark.nightly
 def test_processes_change_nothing_but_the_wall_time(tmp_path: Path) -> None:
     built = small(tmp_path)
     alone, spread = (comparison.run(built, built.strategies(), workers=workers) for workers in (1, 2))

@@ -169,6 +169,7 @@ def test_prices_that_a_record_lacks_are_named_once(records: Path) -> None:
     assert rows["on_demand"]["mean_cost"] == pytest.approx(4 * 8.333, rel=0.01)
 
 
+@pytest.mark.nightly
 def test_the_longest_job_fills_the_record_at_the_largest_ratio(records: Path) -> None:
     command = ["lab", "cross-validate", "--problem", "longest-job", "--workers", "1", "--traces", str(records)]
     result = CliRunner().invoke(app, [*command, "--deadline-hours", "1.1,3", "--judge", "two", "--json"])
@@ -183,6 +184,7 @@ def test_the_longest_job_fills_the_record_at_the_largest_ratio(records: Path) ->
         assert job["optimum"] <= min(job["rate"], job["hedged"])
 
 
+@pytest.mark.nightly
 def test_a_live_dial_is_judged_with_choices_of_the_other_records(records: Path) -> None:
     command = ["lab", "cross-validate", "--problem", "availability", "--workers", "1", "--traces", str(records)]
     result = CliRunner().invoke(app, [*command, "--judge", "one", *SHORT, "--json"])

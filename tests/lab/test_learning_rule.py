@@ -115,6 +115,7 @@ def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
         ("gcp-h100-2025", 72, CrossFit.NONE),  # another cloud, GPU and year than those of the shipped fit
     ],
 )
+@pytest.mark.nightly
 def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: int, left_out: CrossFit) -> None:
     built = deadline_problem.DeadlineProblem(
         Path(str(RECORDED)) / name,

@@ -33,6 +33,7 @@ def days(problem: AvailabilityProblem) -> list[Span]:
     return [each for each in problem.cases() if each.group == "all"]
 
 
+@pytest.mark.nightly
 def test_a_day_depends_on_the_days_before_it_and_on_none_after_it(tmp_path: Path) -> None:
     plain, other = (AvailabilityProblem(write(tmp_path / f"{day}", changed_day=day)) for day in (None, 2))
     before, after = ([problem.score("hedged_live", day) for day in days(problem)] for problem in (plain, other))
@@ -43,6 +44,7 @@ def test_a_day_depends_on_the_days_before_it_and_on_none_after_it(tmp_path: Path
     assert fixed[0] == fixed[1]
 
 
+@pytest.mark.nightly
 def test_the_order_in_which_days_are_scored_changes_nothing(tmp_path: Path) -> None:
     folder = write(tmp_path / "one")
     forward, back = AvailabilityProblem(folder), AvailabilityProblem(folder)

@@ -104,7 +104,16 @@ def test_an_honest_one_of_the_same_make_passes() -> None:
     assert verdict.compared > 500
 
 
-@pytest.mark.parametrize("name", sorted(strategy_files.BUILT_IN))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deadline",
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in sorted(strategy_files.BUILT_IN.keys() - {"deadline"})
+        ),
+    ],
+)
 def test_what_is_shipped_decides_by_the_past_alone(name: str) -> None:
     assert lookahead_check.check(strategy_files.load()[name], lookahead_check.drawn(1)).finding is None
 

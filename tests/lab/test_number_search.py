@@ -171,6 +171,7 @@ class Toy:
         return {}
 
 
+@pytest.mark.nightly
 def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never_does_is_not(tmp_path: Path) -> None:
     ends = study.Ends(12, 12)
     order = number_search.Order(f"sqlite:///{tmp_path}/toy.db", ends, folds=1)

@@ -102,6 +102,7 @@ def test_the_facts_change_with_all_that_changes_a_stretch(
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.nightly
 def test_a_ledger_with_too_little_time_says_what_to_do() -> None:
     assert "two stretches of 9 h are needed" in run("lab", "bench", "--problem", "recorded", "--hours", "9", code=2)
     missing = run("lab", "bench", "--problem", "recorded", "--ledger", "other.sqlite", "--hours", "3", code=None)

@@ -210,6 +210,7 @@ def test_a_figure_that_does_not_fit_ends_the_recording_and_nothing_else(tmp_path
     assert not list((tmp_path / "r").glob("*.frames"))
 
 
+@pytest.mark.nightly
 def test_another_process_makes_the_same_bytes(tmp_path: Path) -> None:
     """Sets and hashes have another order in each process; answers may not show it."""
     held = [builders.lease(number, slot=builders.slot(index=number)) for number in range(4)]

@@ -87,6 +87,7 @@ def test_a_saved_table_is_enough_for_what_it_holds(tmp_path: Path) -> None:
     assert "a saved table has no runs" in text
 
 
+@pytest.mark.nightly
 def test_a_study_is_drawn_by_its_name(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     words = ["--problem", "deadline", "--traces", str(traces(tmp_path)), *JOB, *PRICES, "--storage", storage]

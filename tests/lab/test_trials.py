@@ -42,6 +42,7 @@ def avoidably_late(numbers: Iterable[int]) -> list[int]:
     return [number for number in numbers if is_avoidably_late(number, strategies)]
 
 
+@pytest.mark.nightly
 def test_a_slice_of_the_thousand_jobs_is_never_late_where_on_demand_is_not() -> None:
     assert avoidably_late(SLICE) == []
 

@@ -22,6 +22,7 @@ def history(bench: ServerBench, count: int) -> None:
         run.created += len(bench.world.runs) / 1000
 
 
+@pytest.mark.nightly
 async def test_most_listings_leave_out_old_runs_that_are_deleted_and_one_in_a_while_is_whole() -> None:
     async with dstack_bench() as bench:
         history(bench, 250)

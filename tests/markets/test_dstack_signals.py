@@ -119,7 +119,7 @@ def test_a_stop_after_the_script_ends_the_container(shell: list[str], tmp_path: 
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
-@pytest.mark.parametrize("way", ["command", "onstart"])
+@pytest.mark.parametrize("way", ["command", pytest.param("onstart", marks=pytest.mark.nightly)])
 def test_a_stop_reaches_the_guard_which_ends_the_work_and_says_so(shell: list[str], way: str, tmp_path: Path) -> None:
     instance, line = Instance(tmp_path / "disk"), work(tmp_path)
     instance.home.mkdir()

@@ -1,8 +1,7 @@
 """Every climate, with all strategies and with the shipped configuration: nothing lost, rented twice or misbilled.
 
-In CI each climate is played once. Those of CROWDED are played with all strategies on all markets, the others with the
-shipped configuration. At night each is played both ways and for longer. The seeds of tests/disasters/ judge
-the same faults beside each other, fifty of them in CI.
+In CI each climate is played once with the shipped configuration. At night each is also played with all strategies on
+all markets, and for longer. The seeds of tests/disasters/ judge the same faults beside each other, twenty-five in CI.
 """
 
 import dataclasses
@@ -19,18 +18,11 @@ from tests.support.scene import MINUTE
 AT_NIGHT = pytest.mark.nightly
 IN_CI = 4.0
 """Hours of the rehearsals that poll each minute. The longer ones of the night poll as shipped."""
-CROWDED = ("bidding_war",)
-"""Others outbid us within four hours already. A world of all strategies costs as much as five of the others."""
 
 
-@pytest.mark.long(15)
-@pytest.mark.parametrize(
-    ("climate", "hours"),
-    [
-        *(pytest.param(each, IN_CI, marks=() if each in CROWDED else AT_NIGHT) for each in CLIMATES),
-        *(pytest.param(each, 8.0, marks=AT_NIGHT) for each in CLIMATES),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("climate", CLIMATES)
+@pytest.mark.parametrize("hours", [IN_CI, 8.0])
 def test_all_strategies_on_all_markets(climate: str, hours: float) -> None:
     """A slice of the soak: workloads of both kinds and all strategies, with the judgements of the soak."""
     assert live(climate, hours, 11, "mixed", poll=MINUTE if hours == IN_CI else None).wrong == []
@@ -40,7 +32,7 @@ def test_all_strategies_on_all_markets(climate: str, hours: float) -> None:
 @pytest.mark.parametrize(
     ("climate", "hours", "seed"),
     [
-        *(pytest.param(each, IN_CI, 1, marks=AT_NIGHT if each in CROWDED else ()) for each in CLIMATES),
+        *(pytest.param(each, IN_CI, 1) for each in CLIMATES),
         *(pytest.param(each, 24.0, seed, marks=AT_NIGHT) for each in CLIMATES for seed in (1, 2, 3)),
     ],
 )

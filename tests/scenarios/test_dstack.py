@@ -120,7 +120,7 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         assert await world.spend() == pytest.approx(server(world).charged_total() + 0.06, abs=0.03)
 
 
-@pytest.mark.parametrize("is_restarted", [True, False])
+@pytest.mark.parametrize("is_restarted", [True, pytest.param(False, marks=pytest.mark.nightly)])
 async def test_a_run_that_a_person_deletes_too_early_ends_no_lease(tmp_path: Path, is_restarted: bool) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -213,7 +213,7 @@ async def test_a_kill_of_everything_leaves_no_work_a_signal(tmp_path: Path) -> N
         assert (run.reason, billing(world)) == ("aborted_by_user", [])
 
 
-@pytest.mark.parametrize("is_abort", [True, False])
+@pytest.mark.parametrize("is_abort", [pytest.param(True, marks=pytest.mark.nightly), False])
 async def test_a_run_that_a_person_stops_on_the_server_is_not_rented_again(tmp_path: Path, is_abort: bool) -> None:
     async with running(tmp_path, kind=WorkloadKind.BATCH) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -304,6 +304,7 @@ async def test_a_fallback_is_used_once_the_slot_was_down_and_left_when_the_aucti
         assert await world.spend() == pytest.approx(paid, rel=0.02)
 
 
+@pytest.mark.nightly
 async def test_a_slot_that_a_person_resumes_waits_for_the_fallback_from_then_on(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "markets": ("vast",),

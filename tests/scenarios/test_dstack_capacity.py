@@ -22,8 +22,9 @@ def dry(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "_chosen", lambda _: None)
 
 
+@pytest.mark.parametrize("hours", [2, pytest.param(8, marks=pytest.mark.nightly)])
 async def test_a_dry_night_holds_no_workload_and_ends_no_machine_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     async with running(tmp_path, slots=3) as world:
         await world.until(lambda: len(world.running()) == 3, minutes=60)
@@ -31,7 +32,7 @@ async def test_a_dry_night_holds_no_workload_and_ends_no_machine_that_runs(
         lost, *kept = billing(world)
         assert lost.machine is not None
         server(world).interrupt(lost.machine.machine_id)
-        await world.cycle(minutes=8 * 60)
+        await world.cycle(minutes=hours * 60)
         assert [run.uuid for run in billing(world)] == [run.uuid for run in kept]
         known = world.app.ledger.recollection(world.clock.now())
         assert list(known.holds) == []
@@ -62,6 +63,7 @@ async def test_a_run_without_capacity_gives_way_to_the_next_pool_within_three_mi
         assert await world.events("lease.failed") == []
 
 
+@pytest.mark.nightly
 async def test_a_fleet_that_is_smaller_than_the_slots_keeps_what_runs(tmp_path: Path) -> None:
     async with running(tmp_path, slots=9) as world:
         (fleet,) = server(world).fleets.values()

@@ -27,7 +27,7 @@ def held(world: Both) -> set[str]:
     return {each.target.spoken for each in known if each.word is Word.HELD}
 
 
-@pytest.mark.parametrize("limit", ["per_hour", "per_day"])
+@pytest.mark.parametrize("limit", ["per_hour", pytest.param("per_day", marks=pytest.mark.nightly)])
 async def test_a_cap_ends_a_lease_that_a_pause_leaves_running_for_its_disk(tmp_path: Path, limit: str) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -60,6 +60,7 @@ async def test_a_lease_that_has_run_its_time_is_not_followed_by_another_where_no
         await world.until(lambda: len(world.running()) == 1, minutes=30)
 
 
+@pytest.mark.nightly
 async def test_an_array_goes_on_while_the_end_of_a_done_slot_waits_for_a_person(tmp_path: Path) -> None:
     tasks: dict[str, Any] = {
         "kind": WorkloadKind.BATCH,

@@ -39,6 +39,7 @@ async def test_an_order_that_the_registry_does_not_know_is_held_as_its_own_fault
         assert any(said[:40] in tally.ground for tally in known.tallies)
 
 
+@pytest.mark.nightly
 async def test_a_registry_that_is_away_holds_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, command="", onstart="", max_failed_starts=3) as world:
         monkeypatch.setattr(server(world), "submit", refusing(AWAY))

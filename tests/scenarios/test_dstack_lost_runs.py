@@ -65,7 +65,7 @@ async def test_a_given_up_run_that_is_deleted_holds_neither_its_slot_nor_a_kill(
         assert await world.events("alert.order_refused") == told, "no market knows its instance"
 
 
-@pytest.mark.parametrize("is_leaving", [False, True])
+@pytest.mark.parametrize("is_leaving", [False, pytest.param(True, marks=pytest.mark.nightly)])
 async def test_the_word_of_a_person_is_repeated_until_the_server_has_heard_it(
     tmp_path: Path, *, is_leaving: bool
 ) -> None:

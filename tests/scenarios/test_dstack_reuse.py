@@ -54,6 +54,7 @@ async def test_it_holds_no_market_either_if_the_answer_to_its_order_was_lost(tmp
         assert await world.events("protection.tripped", "alert.not_as_rented") == []
 
 
+@pytest.mark.nightly
 async def test_a_server_whose_machines_all_seem_old_is_left_alone_for_longer_and_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

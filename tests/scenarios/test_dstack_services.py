@@ -49,7 +49,10 @@ async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_tha
         assert len(billing(world)) == 1
 
 
-@pytest.mark.parametrize("meanwhile", ["", "restart", "reload"])
+@pytest.mark.parametrize(
+    "meanwhile",
+    [pytest.param("", marks=pytest.mark.nightly), "restart", pytest.param("reload", marks=pytest.mark.nightly)],
+)
 async def test_one_missed_probe_of_the_server_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:

@@ -100,7 +100,7 @@ def test_two_leases_of_a_slot_have_one_switch_on_both_markets() -> None:
         assert found.refusal({"vast": long, "runpod": short}) == short
 
 
-@pytest.mark.parametrize("is_refused", [True, False])
+@pytest.mark.parametrize("is_refused", [True, pytest.param(False, marks=pytest.mark.nightly)])
 async def test_a_key_that_may_list_but_end_nothing_lets_the_switch_fire(
     tmp_path: Path, server: S3Server, *, is_refused: bool
 ) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.domain import money
 from agent.domain.work.order import Order
 from agent.simulator import faults
@@ -15,6 +17,7 @@ PLAN_SECONDS = 20.0
 WAITING = 7
 
 
+@pytest.mark.nightly
 async def test_plans_that_take_long_leave_time_to_watch_an_end(tmp_path: Path) -> None:
     """An end that no look shows for two minutes is believed only on a person's word."""
     plain: dict[str, Any] = {"strategy": "ondemand", "requirements": WANTS, "markets": ("dstack",)}

@@ -136,6 +136,7 @@ def test_reliability_of_all_the_files(drawn: Statistics) -> None:
     intervals.assert_within("1 - reliability, median", statistics.median(lost), statistics.median(sample), interval)
 
 
+@pytest.mark.nightly
 def test_floors_at_or_above_the_ask_of_all_the_files(drawn: Statistics) -> None:
     sample = [row["min_bid"] / row["dph_base"] for row in offers("on-demand")]
     over = sum(ratio > 1 - 1e-9 for ratio in sample)

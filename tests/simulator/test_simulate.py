@@ -176,7 +176,9 @@ async def counting(urls: Any, mark: str, disks: Path) -> None:
     await until(has_counted, "a count on the disk")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.nightly), signal.SIGKILL]
+)
 async def test_real_processes_run_on_its_disks_and_end_with_it(tmp_path: Path, number: signal.Signals) -> None:
     mark, disks = uuid.uuid4().hex, tmp_path / "disks"
     arguments = ["--climate", "real_processes", "--disks", str(disks), "--start", "2026-11-05T00:00:00Z", "--seed", "3"]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ PRICES = st.sampled_from(["0.10", "0.18", "0.30", "0.55"])
 
 @settings(deadline=None, max_examples=12)
 @given(asks=st.lists(PRICES, min_size=2, max_size=2), floors=st.lists(st.none() | PRICES, min_size=3, max_size=3))
+@pytest.mark.nightly
 def test_over_a_world_that_stands_still_a_slot_comes_to_rest(asks: list[str], floors: list[str | None]) -> None:
     """A lease is not released for a reason that was known at its rent, however often the strategy is asked."""
     offers = [

@@ -133,7 +133,11 @@ async def test_without_script_every_figure_is_there(browser: Opening, page: Serv
 
 @pytest.mark.parametrize(
     "options",
-    [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}],
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        pytest.param({"viewport": {"width": 390, "height": 844}}, marks=pytest.mark.nightly),
+    ],
     ids=["light", "dark", "phone"],
 )
 async def test_axe_finds_no_serious_problem(browser: Opening, page: Served, options: dict[str, Any]) -> None:

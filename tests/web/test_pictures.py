@@ -23,6 +23,7 @@ def test_without_chromium_it_says_so_and_changes_nothing(
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+@pytest.mark.nightly
 def test_it_takes_the_page_light_dark_and_on_a_phone(tmp_path: Path) -> None:
     assert pictures.main(["--to", str(tmp_path), "--hours", "0.2", "--page-only"]) == 0
     assert {file.name for file in tmp_path.iterdir()} == set(pictures.SCREENS)
