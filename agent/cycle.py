@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from agent.act import cooldowns_after_failures, observed_facts, record, second_daemon, shadow_ledgers
+from agent.act import observed_facts, protection_cooldowns, record, second_daemon, shadow_ledgers
 from agent.act.executor import Executor
 from agent.act.guarding import guard_orders
 from agent.act.guarding.guard_orders import GuardOrders
@@ -242,9 +242,9 @@ class Cycle:
             self._stop_writing(second)
 
     async def _protect(self, fleet: Fleet, facts: tuple[Fact, ...]) -> None:
-        self._is_review_due |= cooldowns_after_failures.is_due(facts, self._refused)
+        self._is_review_due |= protection_cooldowns.is_due(facts, self._refused)
         if self._is_review_due:
-            await cooldowns_after_failures.review(self._ledger, fleet)
+            await protection_cooldowns.review(self._ledger, fleet)
             self._is_review_due = False
 
     async def _ask(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> None:

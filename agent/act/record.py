@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 from msgspec.structs import replace
 
-from agent.act import cooldowns_after_failures, decision_log, disowned_leases
+from agent.act import decision_log, disowned_leases, protection_cooldowns
 from agent.act.guarding import guard_facts
 from agent.decide import plan
 from agent.decide.accounting import kept_work, meter, task_costs
@@ -299,7 +299,7 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
     if lease is not None:
         tx.open_lease(lease)
         if lease.has_failed:
-            tx.append_event(cooldowns_after_failures.mismatch_event(lease, fleet.now))
+            tx.append_event(protection_cooldowns.mismatch_event(lease, fleet.now))
     is_confirmed = fact.state is IntentState.CONFIRMED
     for place in cooldowns_after_writes.tallies_ended_by_proof(intent, fleet.leases) if is_confirmed else ():
         tx.lift_expiring(place)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.decide.kept_hosts import next_slots
-from agent.decide.limits import hard_caps, limits
+from agent.decide.limits import cap_endings, limits
 from agent.decide.moves import due_endings, fallback_markets, permission
 from agent.decide.moves.auctions import lower_limit
 from agent.decide.moves.permission import Bounds
@@ -33,7 +33,7 @@ def of(bounds: Bounds, standing: limits.CommittedSpend, waits: WaitingEndings) -
     orders, unended = due_endings.orders(due), due_endings.kept(fleet, standing, caps)
     going_on, later = _going_on(bounds, standing, orders, due)
     taken = due_endings.awaited(fleet, (*orders, *unended)) | {rent.slot for rent in going_on}
-    lowered = _elsewhere(hard_caps.lowerings(fleet, standing, caps, lowest), taken)
+    lowered = _elsewhere(cap_endings.lowerings(fleet, standing, caps, lowest), taken)
     taken |= {rebid.lease.slot for rebid in lowered}
     kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
     ending = [order for order in orders if order.lease.lease_id not in kept]

@@ -46,7 +46,7 @@ from agent.web.reading import (
     still_billing,
     views,
 )
-from agent.web.request_checks import access, bounded_body, middlewares
+from agent.web.request_checks import bounded_body, middlewares, socket_rights
 from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError
 
@@ -143,7 +143,7 @@ class OperatorSocket:
         await self._runner.setup()
         try:
             await web.UnixSite(self._runner, self._path).start()
-            access.open_to_group(self._path, self._group)
+            socket_rights.open_to_group(self._path, self._group)
         except OSError as error:
             await self._runner.cleanup()
             why = os.strerror(error.errno) if error.errno else str(error)
@@ -156,13 +156,13 @@ class OperatorSocket:
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
-    def _may_order(self, who: access.Peer) -> bool:
+    def _may_order(self, who: socket_rights.Peer) -> bool:
         # A reload changes the rights of users at once. The group of the socket stays until the next start.
         operators = self._orders.config.operators
-        return access.may_order(who, operators.uids, may_group_order=operators.may_group_order)
+        return socket_rights.may_order(who, operators.uids, may_group_order=operators.may_group_order)
 
     async def _say(self, request: web.Request) -> web.Response:
-        who = access.peer(request)
+        who = socket_rights.peer(request)
         if not self._may_order(who):
             return forbidden(who)
         try:
@@ -185,7 +185,7 @@ class OperatorSocket:
         return web.json_response(views.fleet(works, known, decided, now, notices, caps, seen))
 
     async def _reload(self, request: web.Request) -> web.Response:
-        who = access.peer(request)
+        who = socket_rights.peer(request)
         if not self._may_order(who):
             return forbidden(who)
         if self._process is None:
@@ -306,7 +306,7 @@ def _instant(text: str | None) -> datetime | None:
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
-def forbidden(who: access.Peer) -> web.Response:
+def forbidden(who: socket_rights.Peer) -> web.Response:
     """Return the refusal of an order from a user who may only read."""
     sentence = f"{who} may read but not give orders; run this as the daemon's user, or name the uid in [operators] uids"
     return web.json_response({"error": "forbidden", "sentence": sentence}, status=403)

@@ -15,7 +15,7 @@ from agent.ledger.leader import Leader
 from agent.telemetry.health import Health
 from agent.web import operator_socket
 from agent.web.reading.reload_json import Reloaded
-from agent.web.request_checks import access, middlewares
+from agent.web.request_checks import middlewares, socket_rights
 from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
 
@@ -135,15 +135,15 @@ class StandbySocket:
         await self._runner.setup()
         try:
             await web.UnixSite(self._runner, self._path).start()
-            access.open_to_group(self._path, self._operators.group)
+            socket_rights.open_to_group(self._path, self._operators.group)
         except OSError as error:
             await self._runner.cleanup()
             why = os.strerror(error.errno) if error.errno else str(error)
             raise ListenError(f"cannot listen on {self._path} ({why}); give [ledger] a shorter path") from None
 
     async def _reloaded(self, request: web.Request) -> web.Response:
-        who = access.peer(request)
-        if not access.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order):
+        who = socket_rights.peer(request)
+        if not socket_rights.may_order(who, self._operators.uids, may_group_order=self._operators.may_group_order):
             return operator_socket.forbidden(who)
         return web.json_response(self._reload().as_json())
 

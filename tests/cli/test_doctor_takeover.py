@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.cli.setup import doctor_server
+from agent.cli.setup import doctor_ledger_server
 from agent.cli.setup.doctor_checks import Line, Verdict
 from agent.ledger.server_address import ServerAddress
 from tests.support import engines, postgres
@@ -46,7 +46,7 @@ def leading(url: str) -> closing[Any]:
 def said(url: str) -> Line:
     """Return doctor's line for a box whose daemon has this address."""
     found = server_health.look(ServerAddress(url, SCHEMA), "")
-    (line,) = (each for each in doctor_server.judged(found) if each.name == "takeover")
+    (line,) = (each for each in doctor_ledger_server.judged(found) if each.name == "takeover")
     return line
 
 

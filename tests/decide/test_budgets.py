@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.facts import Marked
-from agent.decide.limits import budget_alerts, hard_caps, limits
+from agent.decide.limits import budget_alerts, cap_endings, limits
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
@@ -171,7 +171,7 @@ def test_a_floor_over_an_unknown_credit_strikes_nothing() -> None:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[tuple[str, str]]:
-    found = hard_caps.endings(seen, limits.committed_by_fleet(seen), caps)
+    found = cap_endings.endings(seen, limits.committed_by_fleet(seen), caps)
     return [(type(order).__name__.lower(), order.lease.slot.workload) for order in found]
 
 

@@ -55,7 +55,7 @@ _REPLICA = "a server that follows the ledger's"
 EXCUSES = (
     Excuse("agent/ledger/server/", "replicas?", _REPLICA),
     Excuse("agent/observe/replica_watch.py", "replicas?", _REPLICA),
-    Excuse("agent/cli/setup/doctor_server.py", "replicas?", _REPLICA),
+    Excuse("agent/cli/setup/doctor_ledger_server.py", "replicas?", _REPLICA),
     Excuse("deploy/handbook/pages/ledger-server.md", "replicas?", _REPLICA),
     Excuse("deploy/handbook/pages/glossary.md", "replicas?", _REPLICA),
     Excuse("agent/front/", "backends?", _HAPROXY),

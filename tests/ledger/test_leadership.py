@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent.cli.setup import doctor_server
+from agent.cli.setup import doctor_ledger_server
 from agent.cli.setup.doctor_checks import Verdict
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
@@ -164,7 +164,9 @@ def test_a_named_replica_that_is_away_ends_the_shown_lead_after_eight_seconds_an
         assert box.code is None, "endings go on meanwhile"
         box.boot.seconds += 0.1
         assert box.code is Code.UNLED
-        (line,) = (each for each in doctor_server.judged(server_health.look(address, "")) if each.name == "replicas")
+        (line,) = (
+            each for each in doctor_ledger_server.judged(server_health.look(address, "")) if each.name == "replicas"
+        )
         assert (line.verdict, "no commit is confirmed" in line.sentence) == (Verdict.FAIL, True), line
         command = line.fix.partition(": ")[2]
         assert command.startswith("ALTER SYSTEM SET synchronous_standby_names = ''; ")

@@ -322,7 +322,7 @@ ONLY_ASKED = (
     "agent.ledger.file.restore",
     "agent.standby",
     "agent.web.standby_site",
-    "agent.cli.setup.doctor_server",
+    "agent.cli.setup.doctor_ledger_server",
 )
 """Modules, with all in them, for which a server, a standby or a move must have been asked."""
 

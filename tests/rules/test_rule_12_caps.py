@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide import plan
-from agent.decide.limits import hard_caps
+from agent.decide.limits import cap_endings
 from agent.decide.limits.limits import Limits, committed_by_fleet
 from agent.domain import money
 from agent.domain.fleet import Fleet
@@ -155,7 +155,7 @@ def test_a_bid_counts_at_its_limit_before_and_after_it_is_sent(fleet: Fleet, cap
 
 @given(fleet=second_price.fleets(), cap=second_price.dollars)
 def test_a_cap_ends_what_waits_for_an_auction_before_anything_that_runs(fleet: Fleet, cap: money.UsdPerHour) -> None:
-    ordered = [order.lease for order in hard_caps.endings(fleet, committed_by_fleet(fleet), Limits(per_hour=cap))]
+    ordered = [order.lease for order in cap_endings.endings(fleet, committed_by_fleet(fleet), Limits(per_hour=cap))]
     assert [lease.is_open_bid for lease in ordered] == sorted((each.is_open_bid for each in ordered), reverse=True)
     if any(not lease.is_open_bid for lease in ordered):
         assert {lease.lease_id for lease in fleet.leases if lease.is_open_bid} <= {each.lease_id for each in ordered}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.act import cooldowns_after_failures
+from agent.act import protection_cooldowns
 from tests.support.scene import strategies
 from tests.support.world import rehearsed
 
@@ -15,9 +15,9 @@ async def test_a_storm_rests_the_model_and_a_restart_does_not_forget(tmp_path: P
             rival = world.rival(int(held.host_id))
             await world.cycle(minutes=3)
             world.market.remove_rival(rival)
-            if await world.events(cooldowns_after_failures.TRIPPED):
+            if await world.events(protection_cooldowns.TRIPPED):
                 break
-        trips = await world.events(cooldowns_after_failures.TRIPPED)
+        trips = await world.events(protection_cooldowns.TRIPPED)
         assert trips, "no storm was seen"
         assert trips[0].reason_code == "storm"
         await world.restart()

@@ -93,9 +93,9 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     lines += [] if is_moved else await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
     if config.ledger_server is not None:
         # Every verb reads this module.
-        from agent.cli.setup import doctor_server
+        from agent.cli.setup import doctor_ledger_server
 
-        found = await asyncio.to_thread(doctor_server.server, config, config.ledger_server)
+        found = await asyncio.to_thread(doctor_ledger_server.server, config, config.ledger_server)
         lines += [line for line in found if not (is_moved and line.name == "ledger")]
     lines += [*await doctor_keys.keys(config), *await doctor_checks.daemon(config)]
     if session.is_service(config.file):

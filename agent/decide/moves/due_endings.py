@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide import slot_releases
-from agent.decide.limits import hard_caps, limits, open_bids, unsafe_writes
+from agent.decide.limits import cap_endings, limits, open_bids, unsafe_writes
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
 from agent.decide.reconcile.losses import lost_for_good
@@ -34,7 +34,7 @@ def endings(
     fleet: Fleet,
     standing: limits.CommittedSpend,
     caps: limits.Limits,
-    lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
+    lowest: Mapping[str, UsdPerHour] = cap_endings.NO_LIMITS,
 ) -> tuple[Pause | Release, ...]:
     """Return all endings that are due, on every ground, in their order; `lowest` is as for hard caps."""
     return tuple(order for order in _endings(fleet, standing, caps, lowest) if _why_kept(order, fleet) is None)
@@ -76,13 +76,13 @@ def _endings(
     fleet: Fleet,
     standing: limits.CommittedSpend,
     caps: limits.Limits,
-    lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
+    lowest: Mapping[str, UsdPerHour] = cap_endings.NO_LIMITS,
 ) -> Iterator[Pause | Release]:
     yield from slot_releases.releases(fleet)
     yield from lost_for_good.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from run_time_verdict.endings(fleet)
-    yield from hard_caps.endings(fleet, standing, caps, lowest)
+    yield from cap_endings.endings(fleet, standing, caps, lowest)
     yield from open_bids.endings(fleet)
 
 

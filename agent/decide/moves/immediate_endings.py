@@ -1,7 +1,7 @@
 """Endings that the ledger alone decides: after a kill, by a person's order, over a hard cap."""
 
 from agent.decide import slot_releases
-from agent.decide.limits import hard_caps, limits
+from agent.decide.limits import cap_endings, limits
 from agent.decide.moves import due_endings
 from agent.decide.moves.auctions import lower_limit
 from agent.decide.operators import operator_holds
@@ -20,5 +20,5 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
         if lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
     )
     # A limit that the next plan lowers pauses nothing before it.
-    capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps, lower_limit.lowest(fleet))
+    capped = cap_endings.endings(fleet, limits.committed_by_fleet(fleet), caps, lower_limit.lowest(fleet))
     return tuple(due_endings.orders((*unfinished, *operator_holds.orders(fleet, holds), *capped)))

@@ -30,7 +30,7 @@ from agent.decide.reconcile import (
     ownership,
     readback,
     row_metering,
-    unseen_ends,
+    unseen_stops,
     waiting_verdict,
     workload_end,
 )
@@ -117,7 +117,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *agreed_rate.alerts(fleet),
         *doubted_terms.alerts(fleet),
     )
-    return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.latest(result.facts)) + alerts)
+    return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_stops.latest(result.facts)) + alerts)
 
 
 def _market(
@@ -184,7 +184,7 @@ def _listed(
     shown = billing_turns.as_shown(view, row)
     judged = waiting_verdict.unmarked(lease)
     started = doubt.started(fleet, judged, row)
-    over = unseen_ends.changes(fleet, shown, started, row, _lost, _updated)
+    over = unseen_stops.changes(fleet, shown, started, row, _lost, _updated)
     fact, suspicion = _present(fleet, shown, listed_at, memory, over[-1].after if over else started, row)
     found = doubt.with_start(judged, started, [*over, *([fact] if fact is not None else [])])
     return [waiting_verdict.kept(each, lease) for each in found], suspicion

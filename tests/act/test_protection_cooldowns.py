@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent.act import cooldowns_after_failures
+from agent.act import protection_cooldowns
 from agent.decide.facts import Alert, IntentSettled, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
@@ -18,9 +18,9 @@ RUNS = builders.lease()
 
 def test_only_trouble_is_a_reason_to_count() -> None:
     lost = LeaseChanged(RUNS, RUNS, EventKind.LEASE_INTERRUPTED)
-    assert cooldowns_after_failures.is_due([lost], [])
-    assert cooldowns_after_failures.is_due([], [builders.intent(state=IntentState.REJECTED)])
-    assert not cooldowns_after_failures.is_due(
+    assert protection_cooldowns.is_due([lost], [])
+    assert protection_cooldowns.is_due([], [builders.intent(state=IntentState.REJECTED)])
+    assert not protection_cooldowns.is_due(
         [LeaseChanged(RUNS, RUNS, EventKind.LEASE_RUNNING), Alert(EventKind("alert.a"), "a", "a")], [builders.intent()]
     )
 
@@ -32,7 +32,7 @@ async def test_wrong_rents_in_a_row_rest_the_market_longer_until_a_rent_runs(des
             tx.append_event(Event(at=desk.clock.now(), kind=kind, market="vast", host_id="h1"))
         known = desk.ledger.recollection(desk.clock.now())
         fleet = builders.fleet(now=desk.clock.now(), cooldowns=known.cooldowns)
-        for trip in await cooldowns_after_failures.review(desk.ledger, fleet):
+        for trip in await protection_cooldowns.review(desk.ledger, fleet):
             assert trip.cooldown.place == ("market", "vast")
             lasts.append((trip.cooldown.until - desk.clock.now()).total_seconds() / 60)
         desk.clock.advance(3600)
@@ -42,9 +42,9 @@ async def test_wrong_rents_in_a_row_rest_the_market_longer_until_a_rent_runs(des
 def test_a_rent_that_is_found_by_its_label_and_not_as_ordered_is_a_reason_to_count() -> None:
     found = builders.lease(has_failed=True, end_reason="mismatch: it has 4 GPUs instead of 1")
     settled = IntentSettled(builders.intent(), IntentState.CONFIRMED, "the listing shows its label", found)
-    assert cooldowns_after_failures.is_due([settled], [])
+    assert protection_cooldowns.is_due([settled], [])
     as_ordered = IntentSettled(builders.intent(), IntentState.CONFIRMED, "the listing shows its label", RUNS)
-    assert not cooldowns_after_failures.is_due([as_ordered], [])
+    assert not protection_cooldowns.is_due([as_ordered], [])
 
 
 async def storm(desk: Desk, losses: int) -> Fleet:
@@ -69,13 +69,13 @@ async def storm(desk: Desk, losses: int) -> Fleet:
 
 async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
     fleet = await storm(desk, 12)
-    (trip,) = await cooldowns_after_failures.review(desk.ledger, fleet)
+    (trip,) = await protection_cooldowns.review(desk.ledger, fleet)
     assert trip.cooldown.place == ("storm", "vast/RTX 4090")
     assert desk.expiring() == {"storm:vast/RTX 4090": trip.sentence}
-    assert (await desk.kinds()).count(cooldowns_after_failures.TRIPPED) == 1
-    assert await cooldowns_after_failures.review(desk.ledger, fleet) == ()
+    assert (await desk.kinds()).count(protection_cooldowns.TRIPPED) == 1
+    assert await protection_cooldowns.review(desk.ledger, fleet) == ()
 
 
 async def test_a_few_losses_are_no_storm(desk: Desk) -> None:
-    assert await cooldowns_after_failures.review(desk.ledger, await storm(desk, 2)) == ()
+    assert await protection_cooldowns.review(desk.ledger, await storm(desk, 2)) == ()
     assert desk.expiring() == {}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agent.decide.limits import hard_caps, limits
+from agent.decide.limits import cap_endings, limits
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.market.tenure import Tenure
@@ -35,7 +35,7 @@ def fleet(*leases: Lease, **changes: Any) -> Fleet:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[Pause | Release]:
-    return list(hard_caps.endings(seen, limits.committed_by_fleet(seen), caps))
+    return list(cap_endings.endings(seen, limits.committed_by_fleet(seen), caps))
 
 
 def names(seen: Fleet, caps: Limits) -> list[str]:
@@ -171,8 +171,8 @@ def settled(cap: str, *leases: Lease) -> tuple[list[str], list[tuple[str, str]]]
     seen, caps = fleet(*leases), per_hour(cap)
     lowest = {each.lease_id: each.gpu_rate + builders.per_hour("0.01") for each in leases if each.bid_limit is not None}
     standing = limits.committed_by_fleet(seen)
-    pauses = [order.lease.instance_id for order in hard_caps.endings(seen, standing, caps, lowest)]
-    cuts = hard_caps.lowerings(seen, standing, caps, lowest)
+    pauses = [order.lease.instance_id for order in cap_endings.endings(seen, standing, caps, lowest)]
+    cuts = cap_endings.lowerings(seen, standing, caps, lowest)
     assert all(cut.bid < cut.lease.bid for cut in cuts)
     return pauses, [(cut.lease.instance_id, str(cut.bid)) for cut in cuts]
 
@@ -207,9 +207,9 @@ def test_a_limit_is_lowered_once_for_the_caps_of_all_scopes_and_never_beside_a_p
     own = Limits(per_hour=builders.per_hour("0.40"), budgets={TRAIN: Budget(Thresholds(builders.per_hour("0.60")))})
     seen, lowest = fleet(lease), {lease.lease_id: builders.per_hour("0.21")}
     standing = limits.committed_by_fleet(seen)
-    [cut] = hard_caps.lowerings(seen, standing, own, lowest)
+    [cut] = cap_endings.lowerings(seen, standing, own, lowest)
     assert (cut.bid, cut.reason.code, cut.reason.limit) == (builders.per_hour("0.40"), "cap_limit", "per_hour")
     under = Limits(per_hour=builders.per_hour("0.10"), budgets=own.budgets)
-    assert hard_caps.lowerings(seen, standing, under, lowest) == ()
-    [pause] = hard_caps.endings(seen, standing, under, lowest)
+    assert cap_endings.lowerings(seen, standing, under, lowest) == ()
+    [pause] = cap_endings.endings(seen, standing, under, lowest)
     assert pause.lease == lease
