@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.ledger.ledger_errors import LedgerError
 from tests.support.losses import losses, seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import CENT_POLL, Rehearsed, play, work
 
 times = st.sampled_from([1.2, 3.0, None])
 
@@ -41,7 +41,7 @@ def test_every_order_stands_in_the_ledger_and_arrives_once(
             assert intent.intent_id not in arrived or intent.state not in unsent
             assert intent.intent_id not in arrived or intent.sent_at is not None
 
-    play(story, seed=seed, workloads=(work(slots=slots),))
+    play(story, seed=seed, workloads=(work(slots=slots),), poll=CENT_POLL)
 
 
 @given(seed=seeds, table=st.sampled_from(["intents", "leases"]), minutes=st.sampled_from([1, 5, 30]))

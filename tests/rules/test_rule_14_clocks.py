@@ -18,7 +18,7 @@ from agent.ledger.file import sidecar
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support import engines
 from tests.support.losses import seeds
-from tests.support.world import HOURS_POLL, POLL, START, Rehearsed, play, work
+from tests.support.world import CENT_POLL, HOURS_POLL, POLL, START, Rehearsed, play, work
 
 jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
 
@@ -85,7 +85,7 @@ def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
         counted, true = await world.spend(), charged(world)
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
-    play(story, seed=seed)
+    play(story, seed=seed, poll=CENT_POLL)
 
 
 @pytest.mark.nightly
@@ -145,6 +145,7 @@ def test_a_budget_ends_with_its_utc_day_or_month(seed: int, month: bool, hour: i
     play(
         story,
         seed=seed,
+        poll=CENT_POLL,
         limits=limits,
         start=start,
         workloads=(dataclasses.replace(work(), image_gb=0.1),),

@@ -74,8 +74,10 @@ MINUTE = dt.timedelta(minutes=1)
 """The poll of stories that take hours: with the shipped one they have four times as many cycles, and prove no more."""
 HOURS_POLL = POLL if IS_NIGHT else MINUTE
 """The poll of a world where a story names none: the shipped one at night alone."""
-PROPERTY_POLL = POLL if IS_NIGHT else 2 * MINUTE
+PROPERTY_POLL = POLL if IS_NIGHT else 3 * MINUTE
 """The poll of worlds that a property draws: their cycles are most of the processor time of the money rules."""
+CENT_POLL = POLL if IS_NIGHT else 2 * MINUTE
+"""The poll of properties whose bounds in cents leave no room for a longer one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
 from tests.support.scene import (
+    CENT_POLL,
     FLEET,
     HOURS_POLL,
     KEY,
@@ -62,6 +63,7 @@ from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
 
 __all__ = [
+    "CENT_POLL",
     "FLEET",
     "HOURS_POLL",
     "MINUTE",
