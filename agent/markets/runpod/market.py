@@ -49,6 +49,8 @@ log = structlog.get_logger("gpubid.runpod")
 
 ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 """The wait before a removed question is asked again: the market may have been repairing something."""
+ASK_PRICE_AGAIN_SECONDS = 600.0
+"""The wait before the catalogue is read again for a model that it lacked: models come back. Assumed."""
 HISTORY_KEPT_SECONDS = 4.0
 """GraphQL's answer serves the reads of one cycle, as long as the listing agrees with it."""
 NOT_THERE_SECONDS = 900.0
@@ -72,6 +74,7 @@ class RunPodMarket:
         self._volumes = network_volumes.NetworkVolumes(endpoints, clock)
         self._maintenance = maintenance.Maintenance(endpoints, clock, self.name)
         self._prices: dict[tuple[str, str], UsdPerHour] = {}
+        self._asked_again_at: dict[names.Pool, float] = {}
         self._contradictions = contradictions.Contradictions()
         self._silence = silence.Silence()
         self._rows: dict[str, Instance] = {}
@@ -265,8 +268,8 @@ class RunPodMarket:
         answered = await self._ask_graph()
         account = history.account(answered)
         self._graph_pods, self._pods_read_at = history.pods(answered), self._clock.monotonic()
-        self._account_id, self._no_graph_until = account.id, None
-        return Account(account.id, bill.credit(account.clientBalance), hints.market_time(answered.reply))
+        self._account_id, self._no_graph_until = account.id or self._account_id, None
+        return Account(self._account_id, bill.credit(account.clientBalance), hints.market_time(answered.reply))
 
     async def _ask_graph(self) -> graph.Answered:
         try:
@@ -339,13 +342,22 @@ class RunPodMarket:
         return rows
 
     async def _learn_prices(self, rows: Sequence[parse.PodRow]) -> None:
-        """Read the catalogue if a stopped pod shows no cost and its price when running is not known."""
-        places = {parse.pool_of(row) for row in rows if row.cost == 0 and row.gpu is not None}
-        for cloud in sorted({place.cloud for place in places if self._price(place) is None}):
-            await self._catalogue(cloud, 1)
-        for place in places:
-            # A model that left the catalogue is asked for once.
-            self._prices.setdefault((place.cloud, place.gpu_type), UsdPerHour(0))
+        """Read the catalogue if a stopped pod shows no cost and its price when running is not known.
+
+        Raises: Unauthorized
+        """
+        now, places = self._clock.monotonic(), {parse.pool_of(row) for row in rows if parse.is_priced_by_catalogue(row)}
+        unknown = [place for place in places if self._price(place) is None]
+        wanted = [place for place in unknown if now >= self._asked_again_at.get(place, now)]
+        self._asked_again_at |= dict.fromkeys(wanted, now + ASK_PRICE_AGAIN_SECONDS)
+        for cloud in sorted({place.cloud for place in wanted}):
+            try:
+                await self._catalogue(cloud, 1)
+            except market_errors.Unauthorized:
+                raise
+            except market_errors.MarketError as error:
+                # A listing must not wait for the catalogue: whatever has to end is ended by the listing.
+                log.debug("catalogue.unread", cloud=cloud, code=error.code)
 
     def _price(self, where: names.Pool) -> UsdPerHour | None:
         return self._prices.get((where.cloud, where.gpu_type))

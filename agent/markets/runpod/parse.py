@@ -5,7 +5,7 @@ Invariants:
    without a readable id refuses the whole listing, since a part of a listing would look like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
 3. A stopped pod shows no cost, so the price of its next run is looked up by its model and cloud. A running pod without
-   a cost counts at that price too.
+   a cost counts at that price too. Where the catalogue lacks the model, the price is unread and never zero.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +24,7 @@ from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"
 SECURE, COMMUNITY = "SECURE", "COMMUNITY"
+_CLOUDS = frozenset({SECURE, COMMUNITY})
 _MOST = 10_000.0
 """Dollars per hour for one GPU above which a price is absurd."""
 _MOST_GPUS = 64
@@ -250,10 +251,15 @@ def pod(raw: bytes) -> PodRow:
     return _named(Page([row])).pods[0]
 
 
+def is_priced_by_catalogue(row: PodRow) -> bool:
+    """Return whether a pod shows no cost of its GPUs, and a cloud whose catalogue may have their price."""
+    return row.cost == 0 and row.gpu is not None and row.cloud in _CLOUDS
+
+
 def pool_of(row: PodRow) -> names.Pool:
-    """Return the pool of a pod."""
-    data_center = text.clean(row.dataCenterId or "", 32)
-    return names.Pool(row.cloud or SECURE, text.clean(row.gpu.id if row.gpu else "CPU", 64), data_center)
+    """Return the pool of a pod; a cloud that cannot be read is taken for the secure one."""
+    data_center, cloud = text.clean(row.dataCenterId or "", 32), row.cloud if row.cloud in _CLOUDS else SECURE
+    return names.Pool(cloud, text.clean(row.gpu.id if row.gpu else "CPU", 64), data_center)
 
 
 def instance(row: PodRow, price_of: Prices) -> Instance:
@@ -263,8 +269,10 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
     volume = _usable(row.mounts.persistent.size if row.mounts and row.mounts.persistent else 0.0, _HUGE_GB)
     disk, cost = _usable(row.disk, _HUGE_GB), _usable(row.cost, _MOST * _MOST_GPUS)
     # A pod has GPUs or none; if neither is reported, the GPUs are unreadable.
-    is_placed = (row.gpu is not None or row.cpu is not None) and row.cloud is not None
-    read = {"gpu_rate": cost, "disk_gb": disk, "disk_rate": None if disk is None or row.mounts is None else volume}
+    is_placed = (row.gpu is not None or row.cpu is not None) and row.cloud in _CLOUDS
+    rate = _gpu_rate(cost, int(gpus or 0), price_of(where) if is_placed else None)
+    read = {"gpu_rate": None if rate is None else cost, "disk_gb": disk}
+    read["disk_rate"] = None if disk is None or row.mounts is None else volume
     read |= {"gpus": gpus if is_placed else None, "host_id": 1.0 if is_placed else None}
     # The market answers with an empty block before there is anything to report.
     has_runtime = runtime is not None and runtime.uptime is not None
@@ -279,7 +287,7 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         state=states.state(status, has_runtime=has_runtime),
         gpu=model,
         gpus=int(gpus or 0),
-        gpu_rate=_gpu_rate(cost, where, int(gpus or 0), price_of),
+        gpu_rate=rate or money.FREE,
         disk_rate=disk_rate(disk or 0.0, volume or 0.0, is_stopped=not states.is_wanted_running(status)),
         disk_gb=disk or 0.0,
         created_at=tolerant_rows.moment(row.createdAt),
@@ -328,12 +336,14 @@ def _may_bill_gpu(cost: float | None, status: str) -> bool:
     return cost > 0 if cost is not None else not states.is_stopped(status)
 
 
-def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Prices) -> UsdPerHour:
-    """Return the cost of a pod, by the catalogue if it shows none; zero if it is unreadable."""
+def _gpu_rate(dollars: float | None, gpus: int, price: UsdPerHour | None) -> UsdPerHour | None:
+    """Return the cost of a pod's GPUs, by the catalogue's price of one if it shows none; None if neither is known."""
     if dollars is None:
-        return money.FREE
+        return None
     cost = money.per_hour(dollars)
-    return cost if cost.micros else UsdPerHour((price_of(where) or money.FREE).micros * gpus)
+    if cost.micros or not gpus:
+        return cost
+    return None if price is None else UsdPerHour(price.micros * gpus)
 
 
 def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[GpuRow]:
