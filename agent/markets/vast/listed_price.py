@@ -12,6 +12,8 @@ import msgspec
 
 MOST = 100_000.0
 """Dollars per hour, or per gigabyte, above which a price is absurd."""
+LEAST = 1e-6
+"""Dollars per hour under which an offer's price would count as nothing: an order at it would pass every cap."""
 STEP = 1e-4
 """Dollars per hour by which two figures of one price may differ: the market keeps four decimals."""
 

@@ -31,7 +31,7 @@ HOURS_A_MONTH = 720
 """The market's month, in storage prices."""
 
 _MICROS = money.MICROS
-_MOST = listed_price.MOST
+_LEAST, _MOST = listed_price.LEAST, listed_price.MOST
 _HUGE = 1e12
 _MEGABYTES_PER_GB = 1024.0
 """Billed traffic is read as megabytes: the unit is not documented, and the prices are per 1/1024 of a terabyte."""
@@ -330,8 +330,8 @@ def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | 
     # A comparison with NaN is false, so each chain refuses NaN too.
     if not (
         ask is not None
-        and 0.0 <= ask <= _MOST
-        and (floor is None or 0.0 <= floor <= _MOST)
+        and (_LEAST <= ask <= _MOST or (is_bid_search and 0.0 <= ask <= _MOST))
+        and (floor is None or _LEAST <= floor <= _MOST)
         and 0.0 <= storage <= _MOST
         and 0.0 <= down <= _MOST
         and 0.0 <= up <= _MOST
