@@ -40,6 +40,34 @@ def test_a_kind_nobody_knows_is_other() -> None:
     }
 
 
+OUTBID = (
+    "Your interruptible instance 52000001 on machine 5101 has been outbid and will be stopped. Your bid "
+    "was $0.40/hr and the current minimum bid is $1.27/hr. Update your bid at the console."
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"associated_id": None},
+        {"associated_id": {}},
+        {"associated_id": {"contract_id": 52000001}},
+        {"associated_id": {"instance_id": None, "your_bid": "n/a"}},
+        {"associated_id": {"instance_id": "#52000001"}},
+        {"associated_id": {"instance_id": 52000001, "your_bid": "n/a"}},
+        {"associated_id": [52000001]},
+        {"associated_id": {"instance_id": 52000001}, "event_id": 7},
+    ],
+    ids=str,
+)
+def test_an_outbid_is_read_from_its_sentence_where_its_keys_say_less(changes: dict[str, Any]) -> None:
+    """It is the market's only record of an outbid; no shape of its keys is documented."""
+    row = {"event_id": "e9", "notif_type": "outbid", "created_at": 1793845000.5, "message": OUTBID} | changes
+    (event,) = events.inbox(json.dumps({"notifications": [row]}).encode(), datetime(2026, 1, 1, tzinfo=UTC))
+    assert (event.kind, event.instance_id, event.event_id) == ("outbid", "52000001", str(row["event_id"]))
+    assert (event.your_bid, event.new_floor) == (money.per_hour("0.40"), money.per_hour("1.27"))
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"notifications":3}'])
 def test_what_is_no_inbox_is_malformed(body: bytes) -> None:
     with pytest.raises(market_errors.Malformed):
@@ -52,8 +80,7 @@ def delivery(**changes: Any) -> tuple[bytes, str, str]:
         "user_id": 5,
         "notif_type": "outbid",
         "subject": "Your Interruptible Instance #52000001 Has Been Outbid",
-        "message": "Your interruptible instance 52000001 on machine 5101 has been outbid and will be stopped. Your bid "
-        "was $0.40/hr and the current minimum bid is $1.27/hr. Update your bid at the console.",
+        "message": OUTBID,
         "timestamp": NOW.timestamp(),
     } | changes
     raw, stamp = json.dumps(body).encode(), str(NOW.timestamp())

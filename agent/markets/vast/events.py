@@ -44,10 +44,10 @@ class _Subject(msgspec.Struct):
 
 
 class _Row(msgspec.Struct):
-    event_id: str
+    event_id: str | int
     notif_type: str
     created_at: float
-    associated_id: _Subject | None = None
+    associated_id: object = None
     message: str | None = None
 
 
@@ -59,7 +59,6 @@ class _Delivery(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_DATA = msgspec.json.Decoder(_Subject | None, strict=False)
 _DELIVERY = msgspec.json.Decoder(_Delivery, strict=False)
 
 
@@ -90,8 +89,8 @@ def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: date
         return None
     if not abs(age) <= MAX_WEBHOOK_AGE_SECONDS:
         return None
-    subject = _structured(delivery.data)
-    return _event(_Row(delivery.event_id, delivery.notif_type, delivery.timestamp, subject, delivery.message))
+    data = _decoded(delivery.data)
+    return _event(_Row(delivery.event_id, delivery.notif_type, delivery.timestamp, data, delivery.message))
 
 
 def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool:
@@ -131,10 +130,12 @@ def _readable(rows: Iterable[object]) -> Iterable[MarketEvent]:
 def _event(row: _Row) -> MarketEvent | None:
     if not 0 < row.created_at < datetime(2100, 1, 1, tzinfo=UTC).timestamp():
         return None
-    subject = row.associated_id or _subject(row.message or "")
+    subject = _subject(row.associated_id, row.message or "")
+    if subject is None:
+        return None
     kind = row.notif_type.removeprefix("client:")
     return MarketEvent(
-        event_id=text.clean(row.event_id, 64),
+        event_id=text.clean(str(row.event_id), 64),
         market=MARKET,
         kind=_KINDS.get(kind, MarketEventKind.OTHER),
         instance_id="" if subject.instance_id is None else str(subject.instance_id),
@@ -144,15 +145,32 @@ def _event(row: _Row) -> MarketEvent | None:
     )
 
 
-def _structured(data: msgspec.Raw) -> _Subject | None:
+def _decoded(data: msgspec.Raw) -> object:
     try:
-        decoded = _DATA.decode(data)
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return None if decoded is None or decoded.instance_id is None else decoded
 
 
-def _subject(message: str) -> _Subject:
+def _subject(keys: object, message: str) -> _Subject | None:
+    """Return what a row is about: by its keys if they name an instance, else by its sentence.
+
+    It is None if the keys name an instance that cannot be read, and the sentence names none.
+    """
+    said = _said(message)
+    if not isinstance(keys, dict):
+        return said
+    named = tolerant_rows.row(keys, _Subject, "The inbox")
+    if named.instance_id is None:
+        return None if keys.get("instance_id") is not None and said.instance_id is None else said
+    if said.instance_id != named.instance_id:
+        return named
+    bid = said.your_bid if named.your_bid is None else named.your_bid
+    floor = said.new_min_bid if named.new_min_bid is None else named.new_min_bid
+    return _Subject(named.instance_id, bid, floor)
+
+
+def _said(message: str) -> _Subject:
     named = _INSTANCE.search(message[:1000])
     prices = _OUTBID.search(message[:1000])
     return _Subject(
