@@ -50,6 +50,17 @@ async def test_a_balance_that_is_missing_is_unknown(clock: SteppedClock) -> None
     assert (account.account_id, account.credit) == ("user_1", None)
 
 
+@pytest.mark.parametrize("account_id", ["u" * 5_000, "user\x1b[2J", ""])
+async def test_an_account_whose_id_is_no_name_is_unknown(clock: SteppedClock, account_id: str) -> None:
+    told = Says({"data": {"myself": MYSELF | {"id": account_id}}})
+    async with pods.runpod_saying(lambda seen: told if seen.path == "/graphql" else pods.account(seen), clock) as (
+        runpod,
+        _,
+    ):
+        account = await runpod.account()
+    assert (account.account_id, account.credit) == ("", money.usd("12.5"))
+
+
 @pytest.mark.parametrize(
     ("myself", "part"),
     [

@@ -94,6 +94,9 @@ GRAPHQL: list[tuple[str, str, type[market_errors.MarketError], str]] = [
     ("rent_no_capacity", "bid", market_errors.Rejected, "no_capacity"),
     ("rent_not_offered", "bid", market_errors.Rejected, "not_sold"),
     ("rent_server_fault", "bid", market_errors.Ambiguous, ""),
+    # An error beside a pod proves no refusal: the pod bills.
+    ("rent_and_an_error", "bid", market_errors.Ambiguous, ""),
+    ("rent_and_a_refused_key", "bid", market_errors.Ambiguous, ""),
     ("pods_key", "account", market_errors.Unauthorized, ""),
     ("nobodys_key", "account", market_errors.Unauthorized, ""),
     ("guest", "account", market_errors.Unauthorized, ""),

@@ -95,6 +95,10 @@ def done(reply: transport.Reply) -> dict[str, Any]:
     """
     body = _decoded(reply)
     _refuse_retired(reply, body)
+    if body is not None and body.errors and any(part is not None for part in (body.data or {}).values()):
+        raise market_errors.Ambiguous(
+            f"runpod answered a write with data and an error ({_said(body)}); its listing shows what was done."
+        )
     _refuse_key(reply, body)
     if not reply.is_ok or body is None:
         raise market_errors.Ambiguous(

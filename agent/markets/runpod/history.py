@@ -25,6 +25,8 @@ query account {
     runtime { uptimeInSeconds }
   } }
 }"""
+_MOST_OF_AN_ID = 64
+"""Characters of an account's id, which goes into the ledger and into sentences."""
 _GUEST = "guest"
 """The account of a request whose key is nobody's, in GraphQL's older answers."""
 _INTERRUPTIBLE = frozenset({"INTERRUPTABLE", "BID"})
@@ -44,7 +46,7 @@ _KINDS = (
 
 
 class Account(msgspec.Struct):
-    """The account of a key; a balance that is missing is unknown."""
+    """The account of a key; a balance that is missing is unknown, and so is an empty id."""
 
     id: str
     clientBalance: float | None = None  # noqa: N815 - the vendor's spelling
@@ -108,7 +110,8 @@ def account(answered: graph.Answered) -> Account:
     found = None if myself is None else tolerant_rows.row(myself, Account, "The account")
     if found is None or found.id == _GUEST:
         raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
-    return found
+    is_readable = text.clean(found.id, _MOST_OF_AN_ID) == found.id
+    return found if is_readable else msgspec.structs.replace(found, id="")
 
 
 def pods(answered: graph.Answered) -> dict[str, Pod]:
