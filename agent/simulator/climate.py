@@ -68,6 +68,7 @@ class Climate:
     price_step: float = recorded_figures.PRICE_STEP
     failures: float = 1.0  # times what each host's reliability implies
     container_exits_per_hour: float = 0.0
+    stopped_disk_factor: float = 1.0  # the disk of a stopped instance costs so many times as much as of a running one
     is_bid_capped: bool = True  # a bid above the ask pays the ask
     race_probability: float = 0.0  # the create/start race
     pull_failure_probability: float = recorded_figures.PULL_FAILURE

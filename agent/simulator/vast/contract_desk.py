@@ -225,7 +225,8 @@ class Desk:
 
     def disk_rate(self, contract: Contract) -> float:
         """Return the price of its disk, $/h."""
-        return contract.host.storage_price * contract.disk_gb / 720.0
+        running = contract.host.storage_price * contract.disk_gb / 720.0
+        return running if contract.holds_gpu else running * self._climate.stopped_disk_factor
 
     def _rerate(self, contract: Contract) -> None:
         if contract.ended is None:
