@@ -113,6 +113,29 @@ async def test_an_order_that_fits_nothing_ends_with_2(tmp_path: Path, verb: tupl
         assert says in ran.err
 
 
+@pytest.mark.parametrize("has_daemon", [True, False])
+async def test_of_several_targets_none_is_ended_where_one_is_wrong(tmp_path: Path, *, has_daemon: bool) -> None:
+    async with programs.market(tmp_path) as market:
+        (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
+        async with programs.daemon(tmp_path) as daemon:
+            await daemon.until_told("READY=1")
+            await until(market.billing, "a rent")
+            if has_daemon:
+                await _all_or_none(tmp_path, market)
+        if not has_daemon:
+            await _all_or_none(tmp_path, market)
+
+
+async def _all_or_none(place: Path, market: programs.Market) -> None:
+    refused = await gpubid(place, "release", "train", "train", "nope")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no workload, slot or lease is named 'nope'" in refused.err
+    assert await market.billing()
+    given = await gpubid(place, "release", "train", "train")
+    assert given.code == 0, given
+    assert given.out.count("release workload:train") == 1
+
+
 async def test_without_a_daemon_it_is_written_down_and_applied_at_the_start(tmp_path: Path) -> None:
     async with programs.market(tmp_path) as market:
         (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
@@ -303,12 +326,16 @@ async def test_what_a_daemon_that_ended_did_not_take_is_not_forgotten(
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "ledger.sqlite.sock"
 
+    async def preview(_: web.Request) -> web.Response:
+        return web.json_response({"sentence": "release it", "leases": [], "in_doubt": 0})
+
     async def last(_: web.Request) -> web.Response:
         place.unlink()
         return web.json_response({"said": "vast-1 is released", "done": [], "in_doubt": []})
 
     app = web.Application()
     app.router.add_post("/say", last)
+    app.router.add_get("/preview", preview)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.UnixSite(runner, place).start()

@@ -31,10 +31,12 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
     """Show the effect of these orders, and end unless a person agrees. Return the orders with the shown leases.
 
     If the daemon does not answer in time, the question comes without the leases, and the orders can still be given.
+    Of several orders each is looked at also where nobody is asked: one that is refused ends nothing by the others.
     """
-    if yes or not is_person():
+    is_asked = is_person() and not yes
+    shown = [_preview(order, file) for order in orders] if is_asked or len(orders) > 1 else []
+    if not is_asked:
         return list(orders)
-    shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
     in_doubt = max(each["in_doubt"] for each in shown)
     is_listed = all(each["is_listed"] for each in shown)

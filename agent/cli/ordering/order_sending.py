@@ -45,7 +45,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
     If an order would by then concern other leases than were shown, the person is asked again.
     """
     session.log_quietly()
-    given = Given()
+    given, orders = Given(), list(dict.fromkeys(orders))
     try:
         while left := orders[len(given.answers) :]:
             agreed = confirmation.ask(left, file, yes=yes)
