@@ -14,6 +14,7 @@ from tests.act.read_orders import lifted, read
 from tests.support import builders
 from tests.support.expiring import held, rest
 
+LIFTED = "the stop of all spending is lifted: the daemon may rent again"
 ENDS = "`gpubid resume TARGET` ends such a hold"
 DONE = (Word.DONE, "slot:train/0"), (Word.DONE, "slot:train/1")
 
@@ -151,10 +152,14 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("holds", "says"),
     [
-        ((("kill", "fleet:all"),), "the stop of all spending is lifted: the daemon may rent again"),
+        ((("kill", "fleet:all"),), LIFTED),
         (
             (("kill", "fleet:all"), ("kill", "workload:train"), ("done", "slot:train/1"), ("lock", "market:vast")),
-            f"the stop of all spending is lifted: the daemon may rent again; still held: train (kill); {ENDS}",
+            f"{LIFTED}; still held: train (kill); {ENDS}",
+        ),
+        (
+            (("kill", "fleet:all"), ("lock", "workload:train")),
+            f"{LIFTED}; still held: train (lock); {ENDS}, `gpubid unlock TARGET` a lock",
         ),
         (
             (("held", "slot:train/0"),),

@@ -98,6 +98,21 @@ async def test_an_id_that_two_markets_have_is_refused_without_its_market(desk: D
     assert await refused(desk, Order("lock", target), leases=(RUNS, ELSEWHERE)) == "ambiguous_place"
 
 
+@pytest.mark.parametrize("target", ["host:vest/h1", "owner:vest/o1", "market:vest"])
+async def test_a_market_that_does_not_exist_is_no_part_of_an_id(desk: Desk, target: str) -> None:
+    """With one market, `host:vest/h1` paused a host `vest/h1` of it, and nobody was told that nothing is there."""
+    with pytest.raises(OrderError, match="no market is named 'vest'; markets: ") as caught:
+        await read(desk, Order("pause", target))
+    assert caught.value.code in {"ambiguous_place", "unknown_target"}
+
+
+async def test_an_ended_lease_is_not_taken_for_the_one_after_it(desk: Desk) -> None:
+    near = msgspec.structs.replace(RUNS, lease_id="vast-1796072713971")
+    with pytest.raises(OrderError, match="no workload, slot or lease is named") as caught:
+        await read(desk, Order("release", "vast-1796072713940"), leases=(near,))
+    assert "did you mean" not in caught.value.sentence
+
+
 async def test_a_host_is_meant_on_its_own_market_alone(desk: Desk) -> None:
     meant = await read(desk, Order("release", "host:runpod/h1"), leases=(RUNS, ELSEWHERE))
     assert str(meant.target) == "host:runpod/h1"

@@ -49,16 +49,21 @@ def end_of_everything(holds: Iterable[OperatorHold], now: datetime) -> str:
     before = list(hold.in_force(holds, now).values())
     is_killed = operator_holds.kill_of_everything(before, now) is not None
     result = "the stop of all spending is lifted: the daemon may rent again" if is_killed else "no kill was in force"
-    words = OF_A_RESUME - {Word.DONE}
-    kept = sorted(
-        f"{each.target.spoken} ({each.word})"
-        for each in before
-        if each.word in words and each.target.kind is not TargetKind.FLEET
-    )
+    kept = [each for each in before if _keeps_back(each)]
     if not kept:
         return result
-    more = f" and {len(kept) - _MOST_SHOWN} more" if len(kept) > _MOST_SHOWN else ""
-    return f"{result}; still held: {', '.join(kept[:_MOST_SHOWN])}{more}; `gpubid resume TARGET` ends such a hold"
+    named = sorted(f"{each.target.spoken} ({each.word})" for each in kept)
+    more = f" and {len(named) - _MOST_SHOWN} more" if len(named) > _MOST_SHOWN else ""
+    is_locked = any(each.word is Word.LOCK for each in kept)
+    ends = "`gpubid resume TARGET` ends such a hold" + (", `gpubid unlock TARGET` a lock" if is_locked else "")
+    return f"{result}; still held: {', '.join(named[:_MOST_SHOWN])}{more}; {ends}"
+
+
+def _keeps_back(held: OperatorHold) -> bool:
+    """Return whether a hold keeps work from running after a kill of everything has ended."""
+    if held.word is Word.LOCK:
+        return held.target.kind in {TargetKind.WORKLOAD, TargetKind.SLOT}
+    return held.word in OF_A_RESUME - {Word.DONE} and held.target.kind is not TargetKind.FLEET
 
 
 def by_resume(order: Order, grounds: Grounds) -> Lifted:

@@ -38,6 +38,8 @@ def place(target: str, markets: Iterable[str], known: Recollection) -> Target:
         raise AmbiguousPlaceError(sentence)
     if rest and market in every:
         return Target(kind, name)
+    if rest:
+        raise AmbiguousPlaceError(f"no market is named {market!r}; markets: {', '.join(every)}")
     having = sorted(set(_having(kind, name, known)))
     if not having and len(every) == 1:
         having = every
@@ -56,7 +58,8 @@ def unknown(target: str, workloads: Sequence[Workload], leases: Iterable[Lease])
         if target.rpartition("/")[0] == work.name:
             return problems.no_slot(work.name, len(work.places), target)
     names, ids = [work.name for work in workloads], sorted(lease.lease_id for lease in leases)
-    close = difflib.get_close_matches(target, [*names, *ids], n=1)
+    # Ids of leases differ in a digit or two: the nearest one of an ended lease is that of the lease after it.
+    close = difflib.get_close_matches(target, names, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     known = f"workloads: {', '.join(names)}; open leases: {', '.join(ids) or 'none'}"
     return f"no workload, slot or lease is named {target!r}; {known}{hint}"

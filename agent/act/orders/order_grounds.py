@@ -60,6 +60,8 @@ def named(target: str, grounds: Grounds) -> tuple[Target, tuple[Lease, ...]]:
     named = tuple(lease for lease in leases if target in {lease.lease_id, lease.instance_id})
     if named:
         return hold.of_lease(named[0].lease_id), named
+    if kind == "market":
+        raise OrderError("unknown_target", f"no market is named {name!r}; markets: {', '.join(grounds.markets)}")
     raise OrderError("unknown_target", operator_targets.unknown(target, grounds.workloads, leases))
 
 
