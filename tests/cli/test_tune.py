@@ -245,6 +245,13 @@ def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> 
     assert (aside / "2-search.json").exists()
 
 
+def test_a_number_that_cannot_be_searched_is_refused_before_anything_is_written(unconfigured: Path) -> None:
+    """The file of its request refused every other one, and its message named no way on."""
+    said = tune("other", *SMALL[:-1], "ceiling,nope", code=2)
+    assert "nope cannot be searched; numbers with two bounds can: " in said
+    assert not list(unconfigured.glob("tuning/other/*.json"))
+
+
 def test_the_days_are_those_of_the_own_workload_and_a_changed_one_is_refused(place: Path) -> None:
     record = json.loads((place / "tuning" / "bold" / "1-data.json").read_text())
     assert record["asked"]["workload"] == "train"

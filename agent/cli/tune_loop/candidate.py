@@ -26,7 +26,7 @@ def search(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
         folds=asked["folds"],
         seed=asked["seed"],
         workers=loop.workers,
-        keys=None if asked["keys"] == loop_data.ALL_KEYS else tuple(asked["keys"].split(",")),
+        keys=loop_data.keys_of(asked),
         beside=start.shipped,
     )
     with running.honest(), session.waiting("searching"):

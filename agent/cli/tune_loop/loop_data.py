@@ -25,7 +25,13 @@ ALL_KEYS = "all"
 
 
 def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Build the problem and record its description with the whole request."""
+    """Build the problem and record its description with the whole request.
+
+    Raises:
+        ValueError: the request cannot be searched; nothing is recorded.
+    """
+    from agent.lab.tuning import search_space
+
     asked = {**DEFAULTS, **loop.given}
     own = own_strategies.of_path(str(loop.file)) if loop.file.exists() else None
     if own is not None:
@@ -41,6 +47,8 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     options = _options(loop, asked)
     built = search.tunable(asked["problem"], options)
     start = search.started(built, asked["strategy"], loop.file if own is not None else None, options)
+    if (numbers := start.problem.params(start.strategy)) is not None:
+        search_space.axes(numbers, keys_of(asked))
     cases = [case.key for case in built.cases()]
     record = loop.records.write(
         "data", now(),
@@ -51,6 +59,11 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     what = f"{asked['problem']}, {len(cases)} runs{whose} for {asked['strategy']}"
     loop.say("data", f"{what} ({loop.records.file('data')})")
     return record
+
+
+def keys_of(asked: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the numbers to search, or None for all."""
+    return None if asked["keys"] == ALL_KEYS else tuple(asked["keys"].split(","))
 
 
 def _fetched(loop: Loop) -> Path:

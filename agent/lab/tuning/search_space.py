@@ -90,8 +90,10 @@ def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...
     by_key = {axis.key: axis for axis in found if _is_free(axis, params)}
     unknown = sorted(set(keys or ()) - by_key.keys())
     if unknown or not by_key:
-        can = ", ".join(by_key) or "nothing"
-        raise ValueError(f"{', '.join(unknown) or 'these numbers'} cannot be searched; {can} can: what has two bounds")
+        can = ", ".join(by_key) or "none"
+        raise ValueError(
+            f"{', '.join(unknown) or 'these numbers'} cannot be searched; numbers with two bounds can: {can}"
+        )
     return tuple(axis for key, axis in by_key.items() if keys is None or key in keys)
 
 
