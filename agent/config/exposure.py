@@ -40,7 +40,7 @@ def _keys(config: Config, store: Path) -> Iterator[Exposure]:
         except OSError:
             # Other checks report a key file that is missing or that this user may not see.
             continue
-        if mode & (stat.S_IRWXO):
+        if stat.S_ISREG(mode) and mode & stat.S_IRWXO:
             sentence = f"{file} holds a key and is open to every user (mode {stat.S_IMODE(mode):04o})"
             yield Exposure("key file", sentence, f"chmod 600 {file}")
 

@@ -87,6 +87,9 @@ def load(
         raise problems.ConfigError(found)
     config = _config(place, read, parsed, os.environ if environment is None else environment)
     config = _with_values(_with_scripts(config, scripts), values)
+    if config.ledger.is_dir():
+        said = f"{config.ledger} is a directory; name a file in it, for example {parsed.ledger.path}/gpubid.sqlite"
+        raise problems.ConfigError([read.problem(("ledger", "path"), "is_directory", said)])
     unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(config)]
     if unfit:
         raise problems.ConfigError(unfit)

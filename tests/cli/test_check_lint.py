@@ -49,8 +49,14 @@ async def test_a_key_file_that_is_not_there_draws_a_warning_and_one_that_is_ther
     assert ran.code == 0
     assert "markets.vast.credential_file: there is no file" in warning
     assert warning.endswith(f"{tmp_path / 'key'}; write the key into it, mode 600")
+    (tmp_path / "key").mkdir()
+    (warning,) = json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"]
+    assert "key is a directory and no file; " in warning
+    (tmp_path / "key").rmdir()
+    (tmp_path / "key").touch(0o600)
+    (warning,) = json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"]
+    assert "key is empty; " in warning
     (tmp_path / "key").write_text("0" * 64)
-    (tmp_path / "key").chmod(0o600)
     assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
 
 

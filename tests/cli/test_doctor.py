@@ -83,6 +83,19 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
     assert (told.code, "FAIL  ledger: lease without an instance" in told.out) == (1, True), told
 
 
+async def test_another_program_on_the_port_of_the_page_is_told_without_its_pages(tmp_path: Path) -> None:
+    runner = web.AppRunner(web.Application())
+    await runner.setup()
+    port = ports.free()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}").format(url="http://127.0.0.1:1")
+    (tmp_path / "agent.toml").write_text(config)
+    line = lines(await gpubid(tmp_path, "doctor", "--json"))["daemon"]
+    await runner.cleanup()
+    assert line["sentence"] == f"another program than gpubid answers at http://127.0.0.1:{port}"
+    assert "listen in [web]" in line["fix"]
+
+
 async def test_a_credential_that_is_named_and_missing_is_said(tmp_path: Path) -> None:
     config = LIVE.format(url="http://127.0.0.1:1").replace("[web]", '[web]\nwebhook_credential = "of_webhooks"')
     (tmp_path / "agent.toml").write_text(config)

@@ -7,6 +7,7 @@ import pytest
 
 from agent import config
 from agent.config import loading
+from agent.config.problems import ConfigError
 from agent.config.settings import MarketSettings
 from agent.domain import money
 from agent.domain.work.workload import CheckpointPlace
@@ -131,6 +132,16 @@ def test_defaults(tmp_path: Path) -> None:
 def test_where_the_ledger_lies(tmp_path: Path, state: str, written: str, expected: str) -> None:
     text = GOOD + (f"[ledger]\npath = '{written}'\n" if written else "")
     assert load(tmp_path, text, STATE_DIRECTORY=state).ledger == Path(expected)
+
+
+def test_a_ledger_that_is_a_directory_is_refused_with_its_line(tmp_path: Path) -> None:
+    """`run` spoke of a full disk, and `ledger verify` of damage that a backup mends."""
+    (tmp_path / "led").mkdir()
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, f"{GOOD}[ledger]\npath = '{tmp_path}/led'\n", STATE_DIRECTORY="")
+    [problem] = caught.value.problems
+    assert "ledger.path: " in str(problem)
+    assert f"led is a directory; name a file in it, for example {tmp_path}/led/gpubid.sqlite" in str(problem)
 
 
 def test_where_what_ends_with_the_daemon_lies(tmp_path: Path) -> None:

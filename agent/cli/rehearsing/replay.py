@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
     from agent.lab.engine.own_replay import Replayed, Side
 
+_SQLITE = b"SQLite format 3\0"
+_NAME_ONE = "name the SQLite file of a daemon, a backup of one, or what `gpubid rehearse --keep-ledger` wrote"
+
 
 def replay(  # noqa: PLR0913 - one parameter per option
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
@@ -41,6 +44,7 @@ def replay(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Run a strategy on paper over the time that a ledger recorded, and compare it with the real decisions."""
     settings, _ = session.read(config)
+    _refuse_no_ledger(ledger)
     chosen = own_strategies.find(strategy, config, directory)
     workload = ledger_questions.name_of(settings, workload) if workload is not None else None
     chosen = strategy_numbers.changed(chosen, changes or [])
@@ -51,6 +55,17 @@ def replay(  # noqa: PLR0913 - one parameter per option
         session.print_json(replayed)
         return
     _print(replayed)
+
+
+def _refuse_no_ledger(file: Path) -> None:
+    """End with a message if a file is surely no ledger: it is the wrong name, and nothing is damaged."""
+    try:
+        with file.open("rb") as opened:
+            is_sqlite = opened.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        exits.stop(exits.BAD_INPUT, [f"{file} cannot be read ({error.strerror}): {_NAME_ONE}"])
+    if not is_sqlite:
+        exits.stop(exits.BAD_INPUT, [f"{file} is no ledger: {_NAME_ONE}"])
 
 
 async def _replayed(

@@ -1,6 +1,7 @@
 """`gpubid check`: check the configuration, print a summary, and report its effect on open leases."""
 
 import asyncio
+import stat
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,20 +98,21 @@ def _warnings(config: "Config") -> list[str]:
 
 
 def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
-    """Yield the key files that are not there. The configuration is no worse for it, but no daemon runs on it."""
+    """Yield the key files without a key. The configuration is no worse for it, but no daemon runs on it."""
     for key in named_keys.of_start(config):
-        if key.file is not None and _is_missing(key.file):
-            sentence = f"there is no file {key.file.absolute()}"
-            yield lint_finding.Finding(problems.dotted(key.path), sentence, "write the key into it, mode 600")
+        if key.file is not None and (lack := _lack(key.file)):
+            yield lint_finding.Finding(problems.dotted(key.path), lack, "write the key into it, mode 600")
 
 
-def _is_missing(file: "Path") -> bool:
-    """Return whether a file is surely not there, and not merely out of this user's sight."""
+def _lack(file: "Path") -> str:
+    """Return why a file surely has no key; empty if it may have one, also if it is out of this user's sight."""
     try:
-        file.stat()
+        found = file.stat()
     except OSError as error:
-        return isinstance(error, FileNotFoundError)
-    return False
+        return f"there is no file {file.absolute()}" if isinstance(error, FileNotFoundError) else ""
+    if stat.S_ISDIR(found.st_mode):
+        return f"{file.absolute()} is a directory and no file"
+    return f"{file.absolute()} is empty" if stat.S_ISREG(found.st_mode) and not found.st_size else ""
 
 
 def _known(config: "Config") -> lint.Known:

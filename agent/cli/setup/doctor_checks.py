@@ -251,6 +251,9 @@ async def daemon(config: "Config") -> list[Line]:
     except (OSError, TimeoutError) as error:
         sentence = f"no program serves metrics at {url}: {_silence(error)}"
         return [Line("daemon", Verdict.FAIL, sentence, "systemctl start gpubid, or gpubid run")]
+    if "gpubid_build_info" not in metrics:
+        fix = "end that program, or write another address as listen in [web]"
+        return [Line("daemon", Verdict.FAIL, f"another program than gpubid answers at {url}", fix)]
     lines = [
         Line("daemon", Verdict.OK if '"ok": true' in health else Verdict.FAIL, f"metrics at {url}/metrics; {health}")
     ]

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from agent.simulator.saved_market import Saved
 
 ConfigOption = Annotated[
-    Path, typer.Option("--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True)
+    Path,
+    typer.Option(
+        "--config", "-c", help="The configuration file.", envvar="GPUBID_CONFIG", show_default=True, readable=False
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, stable from version to version.")]
 DEFAULT_CONFIG = Path("agent.toml")

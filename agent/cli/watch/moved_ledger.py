@@ -33,6 +33,8 @@ def move(
     settings, _ = session.read(config)
     server = _server(to, schema_name, credential, credential_file)
     place = to if server else str(_file(to))
+    if server is None and settings.ledger_server is None and Path(place).resolve() == settings.ledger.resolve():
+        exits.stop(exits.BAD_INPUT, [f"--to: {to} is the present ledger; name another file or a server"])
     try:
         target = storage.of(settings.ledger if server else Path(place), server, session.ledger_password)
         source = ledger_access.place_of(settings)
