@@ -87,13 +87,18 @@ def load(
         raise problems.ConfigError(found)
     config = _config(place, read, parsed, os.environ if environment is None else environment)
     config = _with_values(_with_scripts(config, scripts), values)
-    if config.ledger.is_dir():
-        said = f"{config.ledger} is a directory; name a file in it, for example {parsed.ledger.path}/gpubid.sqlite"
-        raise problems.ConfigError([read.problem(("ledger", "path"), "is_directory", said)])
-    unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(config)]
-    if unfit:
+    if unfit := list(_unfit(config, read)):
         raise problems.ConfigError(unfit)
     return config
+
+
+def _unfit(config: Config, read: source.Source) -> Iterator[problems.Problem]:
+    """Find what is wrong only beside the files of this machine, or beside other tables."""
+    if config.ledger.is_dir():
+        said = f"{config.ledger} is a directory; name a file in it, for example {config.ledger}/gpubid.sqlite"
+        yield read.problem(("ledger", "path"), "is_directory", said)
+    for name, key, said in guard_table.misfits(config):
+        yield read.problem(("workloads", name, key), "misfit", said)
 
 
 def _beside(place: Path, relative: str | None) -> Path | None:

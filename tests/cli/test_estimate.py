@@ -146,7 +146,7 @@ def test_the_frontier_shows_what_a_dollar_more_buys_and_where_the_value_is(somew
     given = ("--gpu", "L4", "--hours", "10", "--checkpoint-takes", "30s", "--floor", "0.2", "--price", "0.4")
     said = " ".join(run(*given).split())
     assert "a dollar more buys" in said
-    assert "value_per_hour or value of the workload chooses another step" in said
+    assert "set value_per_hour or value of the workload to choose another row" in said
     (somewhere / "job.toml").write_text('value = "20 x on_demand"\n')
     asked = run("--job", "job.toml", *given, "--json")
     steps = json.loads(asked)["models"][0]["frontier"]

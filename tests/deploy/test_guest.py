@@ -31,7 +31,7 @@ def commands() -> list[str]:
 def test_from_nothing_to_a_watched_workload_in_six_commands(empty: Box) -> None:
     typed = commands()
     assert len(typed) <= MOST_COMMANDS
-    empty.out(f"cp /mnt/{empty.packages.present} /root/gpubid.deb")
+    empty.out(f"cp /mnt/{empty.packages.present} /root/")
     for command in typed:
         # A person is asked whether to go on.
         empty.out(command, given="y\n")

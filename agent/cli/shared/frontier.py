@@ -27,4 +27,4 @@ def say(steps: Sequence[Mapping[str, Any]], *, is_valued: bool) -> None:
         )
     session.show(table)
     if not is_valued:
-        session.say("  value_per_hour or value of the workload chooses another step than the cheapest useful hour")
+        session.say("  set value_per_hour or value of the workload to choose another row")

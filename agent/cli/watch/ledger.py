@@ -90,7 +90,7 @@ def events(
 @app.command()
 def prices(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    gpu: Annotated[str | None, typer.Option(help="Only this GPU model, in any spelling.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Only this GPU model, by its whole name.")] = None,
     host: Annotated[str | None, typer.Option(help="Only this host.")] = None,
     since: Since = None,
     limit: Limit = 100,
