@@ -273,7 +273,9 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
         return None
     if lease is not None and lease.tenure is Tenure.ON_DEMAND and lease.paused_by_us:
         return None
-    why = "it must" if grounds.outlook.is_last_call else "there is no interruptible capacity and slack is short"
+    costs_least = "on demand is expected to cost least"
+    cause = costs_least if grounds.bid is not None else "there is no interruptible capacity and slack is short"
+    why = "it must" if grounds.outlook.is_last_call else cause
     sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
     option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())
     return recovery.move_to(slot, ask, grounds.reason("deadline", sentence, option))

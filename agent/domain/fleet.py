@@ -99,6 +99,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """Maintenance that hosts have announced lately."""
     offers: tuple[Offer, ...] = ()
     """Offers that are not older than the snapshot allows."""
+    answered: tuple[str, ...] = ()
+    """The workloads, by name, whose searches it answered lately, with offers or with none."""
     sample: tuple[Offer, ...] = ()
     """The offers of the last wide search."""
     sampled_at: datetime | None = None

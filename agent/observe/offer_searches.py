@@ -63,6 +63,12 @@ class OfferSearches:
         """The offers that are fresh enough to be used, by id."""
         return tuple(self._kept[key] for key in sorted(self._kept))
 
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """The workloads, by name, whose search was answered so lately that its offers may be used, or with none."""
+        since = self._clock.monotonic() - OFFERS_KEPT.total_seconds()
+        return tuple(sorted(name for name, at in self._surveyed.items() if at >= since))
+
     def pass_over(self) -> None:
         """Do without searches in this cycle."""
         self.delay = None

@@ -99,6 +99,7 @@ class Poller:
             is_record_read=False,
             events=(),
             offers=(),
+            answered=(),
             clock_skew_seconds=skew,
         )
         try:
@@ -173,16 +174,20 @@ class Poller:
             # Nothing may be rented on a stale view. A search now would cost rows, and its back-off would outlast the
             # time without listings.
             self.searches.pass_over()
-            self.view = msgspec.structs.replace(self.view, offers=self.searches.offers)
+            self._see_offers()
             return self.view
         await self.searches.ask(needs, workloads, dear)
-        self.view = msgspec.structs.replace(self.view, offers=self.searches.offers)
+        self._see_offers()
         sampled = await self.searches.sample([need.workload for need in needs])
         if sampled is not None:
             self.view = msgspec.structs.replace(self.view, sample=sampled, sampled_at=self._clock.now())
         # A search may be the first to show that something is not sold. `gpubid explain` runs one pass alone.
         self._see_tenures()
         return self.view
+
+    def _see_offers(self) -> None:
+        """Take in the offers of the searches, and for which workloads they were made."""
+        self.view = msgspec.structs.replace(self.view, offers=self.searches.offers, answered=self.searches.answered)
 
     def _see_tenures(self) -> None:
         """Take in which tenures the market does not sell, and why."""

@@ -26,7 +26,9 @@ from strategies.hedged_rules.params import HedgedParams
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
     """Return the proposal for a slot; None without a choice of markets, or if another rule decides about the slot."""
-    lease = slot.lease
+    lease, task = slot.lease, grounds.view.task
+    if task is not None and task.todo <= 0 and _is_asked(slot, grounds) and not (lease is not None and lease.is_live):
+        return Proposal(slot.slot, None, Reason("work_done", "all of the work is done: `gpubid done` ends it"))
     choice = _choose(slot, grounds)
     if choice is None:
         return None

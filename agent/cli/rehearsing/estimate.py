@@ -57,7 +57,9 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     workload: WorkloadArgument = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     job: Annotated[Path | None, typer.Option(help="A job file (TOML); its keys are these options.")] = None,
-    gpu: Annotated[list[str] | None, typer.Option(help="A GPU model by its whole name, such as \"RTX 4090\"; may repeat.")] = None,
+    gpu: Annotated[
+        list[str] | None, typer.Option(help='A GPU model by its whole name, such as "RTX 4090"; may repeat.')
+    ] = None,
     gpus: Annotated[int | None, typer.Option(help="How many GPUs at a time.")] = None,
     hours: Annotated[float | None, typer.Option(help="Hours of useful work on them.")] = None,
     unit: Annotated[str | None, typer.Option(help='Unit of that work, such as "step".')] = None,

@@ -20,7 +20,7 @@ import numpy as np
 
 from agent.decide.deadline import hazards
 from agent.decide.pricing import cooldowns, requirement_check
-from agent.domain.fleet import Fleet
+from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -126,8 +126,8 @@ def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
 def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload], closed: _Closed) -> Capacity | None:
     rates = (going_rate(fleet, work, closed.get(work.name, frozenset())) for work in works)
     price = min((rate for rate in rates if rate is not None), default=None)
-    if price is None and not any(view.offers for view in fleet.markets.values()):
-        return known  # the market was not asked: nothing new is known
+    if price is None and not any(was_asked(view, works) for view in fleet.markets.values()):
+        return known  # nothing new is known
     if known is None:
         return _first(fleet.now, price)
     is_there = price is not None and not any(_was_lost(fleet, work, known) for work in works)
@@ -137,6 +137,11 @@ def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload], clo
     if passed > UNWATCHED:
         return _resumed(known, fleet.now, is_there, price)
     return _followed(known, fleet.now, is_there, price)
+
+
+def was_asked(view: MarketView, works: Iterable[Workload]) -> bool:
+    """Return whether a market was asked for offers: an answer without any is a look that found no capacity."""
+    return bool(view.offers) or any(work.name in view.answered for work in works)
 
 
 def _first(now: datetime, price: UsdPerHour | None) -> Capacity:

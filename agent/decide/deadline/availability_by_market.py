@@ -76,8 +76,8 @@ def known(fleet: Fleet, work: Workload) -> dict[str, Known]:
 
 
 def _is_in_view(fleet: Fleet, work: Workload, market: str) -> bool:
-    models = work.requirements.gpu_models
-    return any(not models or offer.gpu in models for offer in fleet.markets[market].offers)
+    models, view = work.requirements.gpu_models, fleet.markets[market]
+    return work.name in view.answered or any(not models or offer.gpu in models for offer in view.offers)
 
 
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
@@ -114,8 +114,8 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
 def _looked(before: Capacity | None, fleet: Fleet, works: Sequence[Workload], market: str) -> Capacity | None:
     rates = (availability.going_rate(fleet, work) for work in works)
     price = min((rate for rate in rates if rate is not None), default=None)
-    if price is None and not fleet.markets[market].offers:
-        return before  # the market was not asked: nothing new is known
+    if price is None and not availability.was_asked(fleet.markets[market], works):
+        return before  # nothing new is known
     if before is None:
         return _first(fleet, works[0], market, price)
     names = {work.name for work in works}

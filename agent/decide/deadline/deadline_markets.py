@@ -85,7 +85,7 @@ def choose(
     best = _best(bids, names)
     rate = _on_demand(task, outlook, ask, lease)
     pools = [_pool(view, name, best[name], lease, rate, outlook) for name in names]
-    moves = _moves(view, [best[name] for name in names])
+    moves = _moves(view, [best[name] for name in names], [_leaving_micros(name, best[name], asks) for name in names])
     # A lease that is released to wait leaves its checkpoint on its market. Carrying it elsewhere costs the same as
     # before.
     last = slot.lease.market if slot.lease is not None else slot.left
@@ -95,7 +95,7 @@ def choose(
         replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)
     ]
     choice = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
-    market = names[choice.pool] if choice.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
+    market = _market_of(choice, names, lease, ask)
     candidate = best.get(market) if choice.tenure is Tenure.INTERRUPTIBLE else ask
     return MarketChoice(
         tenure=choice.tenure,
@@ -105,6 +105,13 @@ def choose(
         outlook=outlook,
         why_left=_why_left(lease, task, outlook),
     )
+
+
+def _market_of(choice: multi_pool_policy.Choice, names: Sequence[str], lease: Lease | None, ask: Candidate) -> str:
+    """Return the market of a choice: a lease may run on one that the workload does not name any more."""
+    if choice.tenure is not Tenure.INTERRUPTIBLE:
+        return ask.offer.market
+    return lease.market if choice.pool < 0 and lease is not None else names[choice.pool]
 
 
 def _running(slot: SlotView) -> Lease | None:
@@ -157,13 +164,13 @@ def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, lease: 
 def _standing(
     view: View, task: tasks.Task, outlook: slack.Outlook, lease: Lease | None, where: int, names: Sequence[str]
 ) -> multi_pool_policy.JobState:
-    overhead = outlook.start + outlook.restart
+    overhead, todo = outlook.start + outlook.restart, outlook.todo / outlook.speed
     begun = lease is not None and lease.state is LeaseState.STARTING
     spent = (view.now - lease.opened_at) / _HOUR if lease is not None else 0.0
     span = max(task.span, outlook.left)
     return multi_pool_policy.JobState(
         left=max(outlook.left, 0.0),
-        todo=outlook.todo / outlook.speed,
+        todo=todo,
         tenure=lease.tenure if lease is not None else None,
         pool=names.index(lease.market) if lease is not None and lease.market in names else -1,
         where=where,
@@ -171,12 +178,14 @@ def _standing(
         overhead=overhead,
         gap=max(outlook.reserve, LEAST_GAP),
         span=_coarse(span),
-        room=_coarse(max(span - task.deadline.hours / outlook.speed, 0.0)),
+        # Work that is done faster than it was planned leaves more slack than the job began with.
+        room=_coarse(max(span - task.deadline.hours / outlook.speed, outlook.left - todo, 0.0)),
     )
 
 
 def _coarse(hours: float) -> float:
-    return -(-hours // COARSE) * COARSE
+    # Without the rounding a sum that is a hair above a multiple would choose another table.
+    return -(-(hours - _ROUNDING) // COARSE) * COARSE
 
 
 def _pool(
@@ -211,19 +220,23 @@ def _belief(view: View, known: availability_by_market.Known, *, is_there: bool, 
     return replace(belief, is_up=is_there)
 
 
-def _moves(view: View, best: Sequence[Candidate | None]) -> regimes.Array:
+def _moves(view: View, best: Sequence[Candidate | None], leaving: Sequence[int]) -> regimes.Array:
     """Return the dollars of carrying the checkpoint between markets, from the traffic prices of their offers."""
     size = view.workload.checkpoint.size_gb / 1e6
-    up = np.array([_leaving_micros(each) for each in best], dtype=np.float64)
+    up = np.array(leaving, dtype=np.float64)
     down = np.array([each.offer.traffic_down_micros_per_gb if each is not None else 0 for each in best])
     moves: regimes.Array = (up[:, None] + down[None, :]) * size
     np.fill_diagonal(moves, 0.0)
     return moves
 
 
-def _leaving_micros(best: Candidate | None) -> int:
-    """Return the price of a gigabyte that leaves a host: the market's own, and the operator's figure for its cloud."""
-    return best.offer.traffic_up_micros_per_gb + best.offer.egress_micros_per_gb if best is not None else 0
+def _leaving_micros(market: str, best: Candidate | None, asks: Sequence[Candidate]) -> int:
+    """Return the price of a gigabyte that leaves a market: its own, and the operator's figure for its cloud.
+
+    Where no bid fits, what is offered on demand there has the same figures.
+    """
+    shown = best or next((ask for ask in asks if ask.offer.market == market), None)
+    return shown.offer.traffic_up_micros_per_gb + shown.offer.egress_micros_per_gb if shown is not None else 0
 
 
 def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[str]) -> tuple[Option, ...]:

@@ -127,9 +127,10 @@ def of(setting: single_pool_dp.Setting, hazards: pools.Hazards) -> Policy:
 def setting(at: JobState, span: float, work: float, ratio: float) -> single_pool_dp.Setting:
     """Return the setting of a job with `work` hours in `span` hours, rounded so that many jobs share a table.
 
-    `ratio` is the interruptible price over the on-demand price.
+    `ratio` is the interruptible price over the on-demand price. Work that is done faster than it was planned leaves
+    more slack than the job began with.
     """
-    slack = min(max(span - work, 0.0), MOST_SLACK)
+    slack = min(max(span - work, at.slack - _ROUNDING, 0.0), MOST_SLACK)
     reach = _up(min(span, work + slack), 1.0)
     return single_pool_dp.Setting(
         step=max(STEP_HOURS, reach / MOST_STEPS, at.gap),
