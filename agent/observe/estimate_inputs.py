@@ -91,7 +91,7 @@ def _in_keys(figures: Mapping[str, Measured]) -> dict[str, Any]:
 def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) -> dict[str, Any]:
     """Return a workload's job as the keys of a job file, with the measured figures of its checkpoints.
 
-    The deadline becomes the time left from `now`.
+    The deadline becomes the time left from `now`, or from `not_before`.
     """
     wants, checkpoint = work.requirements, work.checkpoint
     said: dict[str, Any] = {
@@ -119,7 +119,8 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
         said["value"] = f"{work.value_share:.6g} x on_demand"
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
-        optional["deadline"] = min(max(work.deadline.by - now, timedelta(seconds=1)), _MOST_DEADLINE)
+        begins = max(now, work.not_before or now)
+        optional["deadline"] = min(max(work.deadline.by - begins, timedelta(seconds=1)), _MOST_DEADLINE)
         # Hours on another GPU than the requested one do not count: its speed is not measured.
         is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
         optional["hours"] = work.deadline.hours if is_ours else None

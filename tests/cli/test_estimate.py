@@ -202,6 +202,22 @@ def test_a_workload_with_a_deadline_says_how_long_and_until_when(somewhere: Path
     assert given["dollars_least"] == pytest.approx(48 * 0.4, rel=1e-2)
 
 
+def test_work_that_may_not_begin_yet_is_late_where_the_time_from_then_on_is_too_short(somewhere: Path) -> None:
+    deadline = 'deadline = { hours = 6, by = "2098-12-31T18:00Z" }'
+    lines = ('kind = "batch"', "not_before = 2098-12-31T16:00:00Z", deadline)
+    (somewhere / "agent.toml").write_text(GOOD + "".join(f"{line}\n" for line in lines))
+    found = options("train", "--gpu", "RTX 4090", "--price", "0.4")
+    assert {one["late"] for one in found if one["tenure"] == "on_demand"} == {1.0}
+
+
+def test_only_markets_that_the_workload_may_use_are_estimated(somewhere: Path) -> None:
+    other = "[markets.runpod]\nsimulated = 'calm'\n"
+    (somewhere / "agent.toml").write_text(GOOD.replace("[limits]", f"{other}[limits]") + 'markets = ["vast"]\n')
+    found = options("train", "--gpu", "RTX 4090", "--hours", "5", "--price", "0.4", "--floor", "0.2")
+    assert {one["name"] for one in found if "vast" in one["name"]}
+    assert not [one["name"] for one in found if one["name"].startswith("runpod, ")]
+
+
 TOLD = ((1, "o1", 100.0), (2, "o2", 140.0), (3, "o3", 110.0), (4, "o3", 130.0))
 """Leases, each on a host of its own, with the owner and the seconds that a checkpoint took."""
 

@@ -19,6 +19,7 @@ from agent.domain.record import budget
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Fallback
 from agent.markets import registered_markets
@@ -139,6 +140,20 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             "no benchmark of RTX 9999 is known, so every GPU counts as fast as that until its speed is measured",
         ),
         ({"strategy": "hedged", "deadline": DEADLINE}, "deadline", "30 h of work do not fit into the 20.0 h left"),
+        (
+            {"strategy": "hedged", "deadline": replace(DEADLINE, hours=5.0), "not_before": NOW + timedelta(hours=18)},
+            "deadline",
+            "5 h of work do not fit into the 2.0 h between not_before and by",
+        ),
+        (
+            {
+                "strategy": "hedged",
+                "deadline": replace(DEADLINE, hours=5.0),
+                "max_running": (RunningLimit(timedelta(hours=4)),),
+            },
+            "max_running",
+            "the workload may run for 4 h, and has 5 h of work",
+        ),
         ({"deadline": replace(DEADLINE, hours=5.0)}, "deadline", "patient does not hurry for a deadline"),
         (
             {"strategy": "hedged", "deadline": replace(DEADLINE, by=NOW - timedelta(hours=1))},

@@ -151,8 +151,9 @@ def _found(
     if workload is not None and settings is not None:
         workload = ledger_questions.name_of(settings, workload)
     now = SystemClock().now()
-    markets = [market.name for market in settings.markets] if settings is not None else ["market"]
     work = None if workload is None else named[workload]
+    own = [market.name for market in settings.markets] if settings is not None else ["market"]
+    markets = [name for name in own if work is None or work.may_use(name)]
     ledger = ledger_access.place_of(settings) if settings is not None else None
     whole = [name for name, each in named.items() if each.requirements.gpu_models]
     try:

@@ -24,6 +24,7 @@ from agent.domain.market.market_rules import Survives
 from agent.domain.money import FREE, Usd, UsdPerHour
 from agent.domain.record import budget
 from agent.domain.work.idle_rule import OnIdle
+from agent.domain.work.run_times.running_limit import LimitOf
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import CheckpointPlace, Fallback, Workload
 from agent.markets import registered_markets
@@ -347,7 +348,14 @@ def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
         sentence = f"{work.deadline.by:%Y-%m-%d %H:%M} UTC is in the past"
         yield Finding(f"{name}.deadline.by", sentence, "write a later time, or remove the table")
         return
-    left = (work.deadline.by - now) / timedelta(hours=1)
+    begins = max(now, work.not_before or now)
+    left = (work.deadline.by - begins) / timedelta(hours=1)
     if work.deadline.hours > left:
-        sentence = f"{work.deadline.hours:g} h of work do not fit into the {left:.1f} h left, not even on demand"
+        since = "between not_before and by" if begins > now else "left"
+        sentence = f"{work.deadline.hours:g} h of work do not fit into the {left:.1f} h {since}, not even on demand"
         yield Finding(f"{name}.deadline", sentence, "write a later time, a faster reference_gpu, or fewer hours")
+    for limit in work.max_running:
+        if limit.of is LimitOf.WORKLOAD and limit.most < timedelta(hours=work.deadline.hours):
+            runs = limit.most / timedelta(hours=1)
+            sentence = f"the workload may run for {runs:g} h, and has {work.deadline.hours:g} h of work"
+            yield Finding(f"{name}.max_running", sentence, "write more hours there, or fewer in the deadline")
