@@ -6,10 +6,12 @@ less work left. A lease that works keeps the slack. Waiting spends a stage of it
 Invariants:
 1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth a missed deadline.
 2. A table depends only on its key. All jobs with equal keys may share it.
+3. A stage is computed when a job first looks at it, from the stages below it. A job that has begun looks at few.
 """
 
 import bisect
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,12 +103,13 @@ def _with_turns(chances: Array, turns: Array) -> Values:
 class Table:
     """Expected cost to the end, by stages left, the lease and its place, the state of each tier, and slack.
 
-    `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). The first axis has
-    no lease by location, then on-demand by location, then each tier. If no move costs anything, there is one location.
+    `values[n]`, for each n of `kept` that was reached, is (held, states of the first tier, ... of the last, slack). The
+    first axis has no lease by location, then on-demand by location, then each tier. If no move costs anything, there is
+    one location.
     """
 
     def __init__(self, key: TableKey) -> None:
-        """Build the table."""
+        """Begin with the costs after the last stage."""
         self.key = key
         self.chains = [Chain(key, tier) for tier in key.tiers]
         self.step = key.stage / key.grain
@@ -118,20 +121,22 @@ class Table:
         self.locations = max(self.places) + 1
         shape = (2 * self.locations + tiers, *[len(chain.free) for chain in self.chains], levels)
         late = np.maximum(-self.levels, 0.0) * LATE * key.ask
-        values = np.broadcast_to(late.astype(np.float32), shape).copy()
-        last = math.ceil(key.left / key.stage - _EXACT) + SPARE - 1
-        self.values: dict[int, Values] = {0: values}
-        for stage in range(1, last + 1):
+        self.values: dict[int, Values] = {0: np.broadcast_to(late.astype(np.float32), shape).copy()}
+        self.kept = [0, *_kept_stages(key)]
+
+    def reach(self, left: float) -> None:
+        """Compute the stages that a job with `left` hours to go looks at, as far as they are unknown."""
+        reached, last = self.kept[len(self.values) - 1], self.around(left / self.key.stage)[1] - 1
+        values = self.values[reached]
+        for stage in range(reached + 1, last + 1):
             values = self._stage(stage, values)
-            hours, before = stage * key.stage + _EXACT, (stage - 1) * key.stage + _EXACT
-            if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
+            if stage == self.kept[len(self.values)]:
                 self.values[stage] = values
-        self.kept = list(self.values)
 
     @property
     def size(self) -> int:
         """Return the bytes of its values."""
-        return sum(each.nbytes for each in self.values.values())
+        return len(self.values) * self.values[0].nbytes
 
     def around(self, stages: float) -> tuple[int, int, float]:
         """Return the kept stages before and after a number of stages, and the distance to the second.
@@ -238,9 +243,21 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
     return expected
 
 
-def table(key: TableKey) -> Table:
-    """Return the table of a key; equal keys share one table while it is kept."""
-    return tables.get(key)
+def _kept_stages(key: TableKey) -> Iterator[int]:
+    """Yield the stages whose values are kept, the nearest to the end first."""
+    last = math.ceil(key.left / key.stage - _EXACT) + SPARE - 1
+    for stage in range(1, last + 1):
+        hours, before = stage * key.stage + _EXACT, (stage - 1) * key.stage + _EXACT
+        if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
+            yield stage
+
+
+def table(key: TableKey, left: float) -> Table:
+    """Return the table of a key for a job with `left` hours to go; equal keys share one table while it is kept."""
+    found = tables.get(key)
+    found.reach(left)
+    tables.trim()
+    return found
 
 
 tables = sized_cache.SizedCache(Table, MOST_BYTES)

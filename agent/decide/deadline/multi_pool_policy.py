@@ -219,7 +219,7 @@ def _costs(
     known: regimes.Regimes,
 ) -> dict[tuple[Tenure | None, int], float]:
     """Return the expected cost of each choice to the end, in dollars."""
-    table = multi_pool_dp.table(_table_key(at, tiers, pools, ask, egress, known))
+    table = multi_pool_dp.table(_table_key(at, tiers, pools, ask, egress, known), at.left)
     low, high, part = table.around(at.left / table.key.stage)
     looks = [pools[tier.best].belief.vector(known) for tier in tiers]
     near = _Outlook(table, at, tiers, looks, low).costs(pools)

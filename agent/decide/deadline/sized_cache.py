@@ -39,9 +39,13 @@ class SizedCache(Generic[Key, Kept]):
         """Return the kept value of a key, or build it; equal keys share one."""
         value = self._kept.pop(key) if key in self._kept else self._build(key)
         self._kept[key] = value
+        self.trim()
+        return value
+
+    def trim(self) -> None:
+        """Remove values until the rest takes at most `most_bytes`: a kept value may have grown."""
         while len(self._kept) > 1 and self.size > self.most_bytes:
             del self._kept[next(iter(self._kept))]
-        return value
 
     def clear(self) -> None:
         """Remove all values."""

@@ -104,7 +104,8 @@ def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monk
     def asked(overhead: float) -> multi_pool_dp.Table:
         tiers = (multi_pool_dp.Tier(1.0, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         none = ((0.0, 0.0), (0.0, 0.0))
-        return multi_pool_dp.table(multi_pool_dp.TableKey(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
+        key = multi_pool_dp.TableKey(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2)
+        return multi_pool_dp.table(key, key.left)
 
     first = asked(0.2)
     kept.most_bytes = 3 * first.size
@@ -123,7 +124,9 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
     def table(price: float) -> multi_pool_dp.Table:
         tiers = (multi_pool_dp.Tier(price, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         egress = ((0.0, 1.0), (1.0, 0.0))
-        return multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+        made = multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+        made.reach(9.0)
+        return made
 
     cheap, dear = table(1.0), table(1.5)
     first = cheap.kept[-1]
@@ -132,7 +135,52 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
     assert math.isfinite(float(dear.values[first].max()))
     for chain in cheap.chains:
         assert np.allclose(chain.free.sum(axis=1), 1.0, atol=1e-5)
-        assert np.allclose((chain.keeps + chain.loses).sum(axis=1)[chain.is_up], 1.0, atol=1e-5)
+        leased = (chain.keeps + chain.loses).sum(axis=1).reshape(KNOWN.count, regimes.STATES)
+        assert np.allclose(leased[:, : regimes.DOWN], 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("egress", [0.0, 1.0])
+@pytest.mark.parametrize("tiers", [1, 2])
+@given(st.lists(st.floats(0.0, 9.0), max_size=4))
+def test_a_table_is_the_same_whatever_jobs_looked_at_it_before(egress: float, tiers: int, lefts: list[float]) -> None:
+    """Stages are computed when they are first looked at, so jobs with equal keys may begin in any order."""
+    moves = tuple(tuple(egress * (here != there) for there in range(tiers)) for here in range(tiers))
+    some = tuple(multi_pool_dp.Tier(1.0 + tier, 0.3, 2) for tier in range(tiers))
+    key = multi_pool_dp.TableKey(KNOWN, some, moves, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 2.0, 1)
+    whole, parts = multi_pool_dp.Table(key), multi_pool_dp.Table(key)
+    for made, asked in ((whole, [9.0]), (parts, [*lefts, 9.0])):
+        for left in asked:
+            made.reach(left)
+    assert list(parts.values) == list(whole.values) == whole.kept
+    assert all(parts.values[stage].tobytes() == whole.values[stage].tobytes() for stage in whole.kept)
+    assert whole.size == sum(values.nbytes for values in whole.values.values())
+
+
+def test_a_job_that_has_begun_computes_the_stages_that_it_looks_at_and_no_more() -> None:
+    tiers = (multi_pool_dp.Tier(1.0, 0.0, 1),)
+    table = multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+    for left, last in ((0.1, 1), (3.0, 9), (2.0, 9), (9.0, 25)):
+        table.reach(left)
+        assert list(table.values)[-1] == last
+    assert {low - 1 for low, _, _ in map(table.around, range(26))} <= set(table.values)
+
+
+def test_a_kept_table_that_grows_displaces_those_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = sized_cache.SizedCache(multi_pool_dp.Table, multi_pool_dp.MOST_BYTES)
+    monkeypatch.setattr(multi_pool_dp, "tables", kept)
+
+    def key(price: float) -> multi_pool_dp.TableKey:
+        tiers = (multi_pool_dp.Tier(price, 0.0, 1),)
+        return multi_pool_dp.TableKey(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2)
+
+    begun = [multi_pool_dp.table(key(price), 1.0) for price in (1.0, 1.1, 1.2)]
+    grown = multi_pool_dp.Table(key(1.2))
+    grown.reach(8.0)
+    kept.most_bytes = begun[1].size + grown.size
+    multi_pool_dp.table(key(1.2), 8.0)
+    assert kept.size == kept.most_bytes
+    assert [multi_pool_dp.table(key(price), 1.0) for price in (1.1, 1.2)] == begun[1:]
+    assert multi_pool_dp.table(key(1.0), 1.0) is not begun[0]
 
 
 def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_by_both() -> None:
