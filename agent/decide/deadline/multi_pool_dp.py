@@ -91,7 +91,6 @@ class Chain:
             free[:, state, old] += (1.0 - ends) * aged
         turns = regimes.turns(stage)
         self.free, self.keeps, self.loses = (_with_turns(each, turns) for each in (free, keeps, loses))
-        self.is_up = np.tile(np.arange(STATES) < DOWN, regimes.count)
 
 
 def _with_turns(chances: Array, turns: Array) -> Values:
@@ -168,25 +167,25 @@ class Table:
         )
         ask = np.float32(key.ask)
         free = self.expect(after[: 2 * places])
-        held = [self._held(after, tier) for tier in range(len(key.tiers))]
+        held = [self._up(self._held(after, tier), tier) for tier in range(len(key.tiers))]
         starts = [
             self._started(each) + np.float32(tier.price) * begun for each, tier in zip(held, key.tiers, strict=True)
         ]
         before = np.empty_like(after)
         for place in range(places):
-            best = np.minimum(
-                _less(free[place], key.grain, self._late), self._started(free[places + place]) + ask * begun
-            )
+            best, asked = before[place], self._started(free[places + place]) + ask * begun
+            np.minimum(_less(free[place], key.grain, self._late), asked, out=best)
             for tier, start in enumerate(starts):
-                up = self._up(tier)
+                up = self._up(best, tier)
                 move = key.egress[place][tier] if key.has_egress else 0.0
-                best[up] = np.minimum(best[up], start[up] + np.float32(move))
-            before[place], before[places + place] = best, np.minimum(free[places + place] + ask * worked, best)
+                np.minimum(up, start + np.float32(move), out=up)
+            np.minimum(free[places + place] + ask * worked, best, out=before[places + place])
         for tier, stays in enumerate(held):
-            up, rest = self._up(tier), before[self.places[tier]]
-            before[2 * places + tier] = rest
-            before[2 * places + tier][up] = np.minimum(stays[up] + np.float32(key.tiers[tier].price) * worked, rest[up])
-        before[..., self.levels >= stage * key.stage - _EXACT] = 0.0
+            mine = before[2 * places + tier]
+            mine[...] = before[self.places[tier]]
+            up = self._up(mine, tier)
+            np.minimum(stays + np.float32(key.tiers[tier].price) * worked, up, out=up)
+        before[..., np.searchsorted(self.levels, stage * key.stage - _EXACT) :] = 0.0
         return before
 
     def _held(self, after: Values, tier: int) -> Values:
@@ -213,8 +212,12 @@ class Table:
         mixed += part * _less(values, whole + 1, self._late)
         return mixed
 
-    def _up(self, tier: int) -> tuple[slice | npt.NDArray[np.bool_], ...]:
-        return tuple(self.chains[each].is_up if each == tier else slice(None) for each in range(len(self.chains)))
+    def _up(self, values: Values, tier: int) -> Values:
+        """Return a view of the values in which a tier has capacity; its states are by regime and age there."""
+        axis = values.ndim - len(self.chains) - 1 + tier
+        shape = (*values.shape[:axis], self.key.regimes.count, STATES, *values.shape[axis + 1 :])
+        up: Values = values.reshape(shape)[(*[slice(None)] * (axis + 1), slice(DOWN))]
+        return up
 
     def at(self, values: Array, slack: float) -> float:
         """Return the value at a slack between two levels; above the highest level, the value of that level."""
