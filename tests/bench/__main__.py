@@ -17,6 +17,7 @@ from tests.bench import (
     planning,
     rehearsal,
     reports,
+    several_pools,
     three_markets,
     unused_market,
 )
@@ -31,6 +32,7 @@ def main() -> int:
         three_markets.measure(),
         rehearsal.measure(),
         lab.measure(),
+        several_pools.measure(),
         dask_pace.measure(),
         asyncio.run(page.measure()),
         asyncio.run(reports.measure()),
