@@ -31,6 +31,7 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger restore nothing.sqlite", 2, "no file nothing.sqlite; name a copy that `gpubid ledger backup` wrote"),
     ("ledger events --since tomorrow", 2, "--since: 'tomorrow' is not an ISO date such as"),
     ("ledger events --since 2026-13-01", 2, "is not an ISO date"),
+    ("spend --since 2026-11-05 --until 2026-11-01", 2, "--until: 2026-11-01 is before --since, 2026-11-05; exchange"),
     ("ledger events --limit 0", 2, "--limit"),
     ("ledger prices --limit many", 2, "--limit"),
     ("strategy show nope", 2, "there is no strategy 'nope'; known: deadline, hedged, ondemand, patient"),

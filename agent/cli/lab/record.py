@@ -32,7 +32,7 @@ def record(
 
     if out is not None and out.exists():
         exits.stop(exits.BAD_INPUT, [f"--out {out}: exists already; name a file that does not"])
-    span = instants.instant("--since", since), instants.instant("--until", until)
+    span = instants.span(since, until)
     lines = asyncio.run(_lines(ledger, ledger_export.Names(None if plain else _salt(ledger)), span[0], span[1]))
     text = "\n".join(lines) + "\n"
     if out is None:

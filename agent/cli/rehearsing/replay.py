@@ -48,7 +48,7 @@ def replay(  # noqa: PLR0913 - one parameter per option
     chosen = own_strategies.find(strategy, config, directory)
     workload = ledger_questions.name_of(settings, workload) if workload is not None else None
     chosen = strategy_numbers.changed(chosen, changes or [])
-    span = instants.instant("--since", since), instants.instant("--until", until)
+    span = instants.span(since, until)
     with session.waiting("replaying"):
         replayed = asyncio.run(_replayed(ledger, settings, chosen, workload, span, step_seconds))
     if as_json:

@@ -18,6 +18,20 @@ def instant(option: str, text: str | None) -> datetime | None:
     return at
 
 
+def span(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the instants of --since and --until, or end if one is wrong or they are exchanged."""
+    both = instant("--since", since), instant("--until", until)
+    refuse_exchanged(*both)
+    return both
+
+
+def refuse_exchanged(since: date | None, until: date | None) -> None:
+    """End if the later one of two days, or of two instants, comes first."""
+    if since is not None and until is not None and until < since:
+        sentence = f"--until: {until} is before --since, {since}; exchange them, or leave one out"
+        exits.stop(exits.BAD_INPUT, [sentence])
+
+
 def told(text: str | None) -> datetime | None:
     """Return the instant of an ISO text; None stays None."""
     return None if text is None else datetime.fromisoformat(text)

@@ -72,6 +72,7 @@ def savings(
 def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
     """Return the query as the daemon takes it, or end if a day is wrong."""
     days = {name: instants.day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
+    instants.refuse_exchanged(days["since"], days["until"])
     return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
