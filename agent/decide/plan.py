@@ -275,7 +275,7 @@ def _chosen(
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
     is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
     found = funnel.of(fleet, work, taken, ground.closed[work.name]) if is_told else None
-    closed = tuple(fallback_markets.why_closed(fleet, work)) if is_told else ()
+    closed = (*fallback_markets.why_closed(fleet, work), *funnel.unread(fleet, work)) if is_told else ()
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
         proposal = funnel.explained(proposals.get(seen.slot, nothing), found, closed)

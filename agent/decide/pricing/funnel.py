@@ -7,7 +7,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -238,10 +238,17 @@ def finds_nothing(proposal: Proposal) -> bool:
     return proposal.kind is None and proposal.reason.code in NOTHING_FITS
 
 
+def unread(fleet: Fleet, work: Workload) -> Iterator[str]:
+    """Yield why no search was made on markets that the workload may use: their last listing could not be read."""
+    for name, view in fleet.markets.items():
+        if view.trouble and work.may_use(name):
+            yield f"{name} cannot be read: {view.trouble}"
+
+
 def explained(proposal: Proposal, found: Funnel | None, closed: Iterable[str] = ()) -> Proposal:
     """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement.
 
-    `closed` are the sentences about markets that are not used yet.
+    `closed` are the sentences about markets that are not used yet, or that cannot be read.
     """
     if not finds_nothing(proposal):
         return proposal

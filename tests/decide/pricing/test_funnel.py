@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from agent.decide.pricing import funnel, requirement_check
 from agent.decide.pricing.funnel import Funnel, Relaxed
+from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.market import gpu
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
+from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 from tests.support import builders
 
@@ -136,3 +138,14 @@ def test_an_empty_sample_says_what_its_market_lacks() -> None:
     of = funnel.of(builders.fleet(markets={"vast": view}), builders.workload(), requirement_check.Unavailable())
     assert of is not None
     assert of.sentence.endswith(f"UTC found no offer at all: {missing[Tenure.ON_DEMAND]}")
+
+
+def test_a_market_that_cannot_be_read_is_the_reason_where_no_search_found_anything() -> None:
+    """`fleet` blamed the search of a market whose key was refused."""
+    refused = msgspec.structs.replace(builders.view(), is_fresh=False, trouble="vast does not take the key (401)")
+    away = msgspec.structs.replace(builders.view(market="runpod"), is_fresh=False, trouble="runpod: no connection")
+    fleet = builders.fleet(leases=(), markets={"vast": refused, "runpod": away})
+    work = replace(WORK, markets=("vast",))
+    found = Proposal(builders.slot(), None, Reason("no_view", "no search in the last two minutes found an offer"))
+    told = funnel.explained(found, None, funnel.unread(fleet, work)).reason.sentence
+    assert told == f"{found.reason.sentence}; vast cannot be read: vast does not take the key (401)"
