@@ -94,7 +94,8 @@ def load(
 
 def _unfit(config: Config, read: source.Source) -> Iterator[problems.Problem]:
     """Find what is wrong only beside the files of this machine, or beside other tables."""
-    if config.ledger.is_dir():
+    # `Path.is_dir` raises where this user may not look, as an operator may not into the service's state directory.
+    if os.path.isdir(config.ledger):  # noqa: PTH112
         said = f"{config.ledger} is a directory; name a file in it, for example {config.ledger}/gpubid.sqlite"
         yield read.problem(("ledger", "path"), "is_directory", said)
     for name, key, said in guard_table.misfits(config):

@@ -1,5 +1,7 @@
 """The values of a right configuration."""
 
+import errno
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -142,6 +144,21 @@ def test_a_ledger_that_is_a_directory_is_refused_with_its_line(tmp_path: Path) -
     [problem] = caught.value.problems
     assert "ledger.path: " in str(problem)
     assert f"led is a directory; name a file in it, for example {tmp_path}/led/gpubid.sqlite" in str(problem)
+
+
+def test_an_operator_who_may_not_look_into_the_services_directory_reads_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member of the operators' group gives orders through the socket; `gpubid kill` ended with a traceback."""
+    told = Path.stat
+
+    def stat(file: Path, **given: bool) -> os.stat_result:
+        if file.name == "gpubid.sqlite":
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return told(file, **given)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert load(tmp_path, GOOD, STATE_DIRECTORY="/var/lib/gpubid").ledger == Path("/var/lib/gpubid/gpubid.sqlite")
 
 
 def test_where_what_ends_with_the_daemon_lies(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def _deadline(work: Workload, name: str, now: datetime) -> Iterator[Finding]:
     begins = max(now, work.not_before or now)
     left = (work.deadline.by - begins) / timedelta(hours=1)
     if work.deadline.hours > left:
-        since = "between not_before and by" if begins > now else "left"
+        since = "between `not_before` and `by`" if begins > now else "left"
         sentence = f"{work.deadline.hours:g} h of work do not fit into the {left:.1f} h {since}, not even on demand"
         yield Finding(f"{name}.deadline", sentence, "write a later time, a faster reference_gpu, or fewer hours")
     for limit in work.max_running:
