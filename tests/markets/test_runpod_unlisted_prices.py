@@ -8,6 +8,7 @@ import pytest
 from agent.clock import SteppedClock
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
+from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
 from tests.markets import pods
 from tests.markets.wire import Answers, Says, Seen
@@ -52,6 +53,32 @@ async def test_a_cloud_that_is_none_of_the_two_is_asked_for_nowhere_and_shown_no
     assert not [seen for seen in wire.seen if seen.path.startswith("/v2/catalog")]
     assert found.unread == {"gpu_rate", "gpus", "host_id"}
     assert found.host_id == pods.HOST
+
+
+@pytest.mark.parametrize("changes", [{"gpu": None}, {"gpu": {"id": "NVIDIA GeForce RTX 4090", "count": -1}}])
+async def test_a_stopped_pod_whose_gpus_cannot_be_read_has_no_price_either(
+    clock: SteppedClock, changes: dict[str, Any]
+) -> None:
+    row = pods.pod(status="EXITED", cost=0, **changes)
+    async with pods.runpod_saying(answers(Says(pods.payload("catalogue")), {"pods": [row]}), clock) as (runpod, _):
+        (found,) = await runpod.instances()
+    assert "gpu_rate" in found.unread
+
+
+async def test_a_stopped_pod_at_a_bid_that_nobody_knows_is_not_started_at_a_bid_of_nothing(clock: SteppedClock) -> None:
+    bid = {"id": pods.POD, "podType": "INTERRUPTABLE", "costPerHr": None, "desiredStatus": "EXITED"}
+    listed = answers(Says(b'{"gpus": []}'), {"pods": [pods.pod(status="EXITED", cost=0)]})
+    myself = Says({"data": {"myself": {"id": "user_1", "clientBalance": 12.5, "pods": [bid]}}})
+
+    def told(seen: Seen) -> Says:
+        return myself if seen.path == "/graphql" else listed(seen)
+
+    async with pods.runpod_saying(told, clock) as (runpod, wire):
+        (found,) = await runpod.instances()
+        assert (found.tenure, found.unread) == (Tenure.INTERRUPTIBLE, frozenset({"gpu_rate"}))
+        with pytest.raises(market_errors.Rejected, match="does not show the bid"):
+            await runpod.resume(pods.POD)
+    assert not [seen for seen in wire.seen if b"podBidResume" in seen.body]
 
 
 async def test_a_model_that_comes_back_into_the_catalogue_has_its_price_again(clock: SteppedClock) -> None:

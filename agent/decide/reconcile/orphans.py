@@ -376,11 +376,13 @@ def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past
     """Return the agreed rate of an adopted instance's GPUs.
 
     Without a record of ours it is the listed rate, up to the price of the workload: no daemon of this fleet rents for
-    more. A higher price is doubted until a look by id agrees (rule 21).
+    more. A higher price is doubted until a look by id agrees (rule 21). What is stopped without a readable price has
+    the price of the workload: its start must not pass the caps as if it cost nothing.
     """
     if past is not None:
         return past.agreed
     if intent is None or intent.kind is not IntentKind.RENT:
         work = fleet.workload(slot.workload)
-        return row.gpu_rate if work is None else min(row.gpu_rate, max(FREE, work.price_of(row.gpu) - row.disk_rate))
+        most = row.gpu_rate if work is None else max(FREE, work.price_of(row.gpu) - row.disk_rate)
+        return most if "gpu_rate" in row.unread and not row.bills_gpu else min(row.gpu_rate, most)
     return intent.price if intent.price is not None else max(FREE, intent.rate - row.disk_rate)

@@ -62,8 +62,9 @@ def of_intent(intent: Intent) -> Asked:
 
 
 def is_readable(row: Instance) -> bool:
-    """Return whether a row has every field of the readback."""
-    return not row.unread & {*unread_rows.TERMS, unread_rows.LIMIT}
+    """Return whether a row has every field of the readback; what bills no GPU needs no price of one."""
+    needed = {*unread_rows.TERMS, unread_rows.LIMIT} - (set() if row.bills_gpu else {"gpu_rate"})
+    return not row.unread & needed
 
 
 def difference(asked: Asked, row: Instance) -> str:

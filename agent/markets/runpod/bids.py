@@ -14,6 +14,8 @@ import msgspec
 
 from agent import clock as clocks
 from agent.domain import money
+from agent.domain.market.instance import Instance
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
 from agent.markets.port import Terms
@@ -35,6 +37,31 @@ query floors($input: GpuLowestPriceInput!) {
 }"""
 _RENT = "mutation rent($input: PodRentInterruptableInput!) { podRentInterruptable(input: $input) { id } }"
 _RESUME = "mutation resume($input: PodBidResumeInput!) { podBidResume(input: $input) { id desiredStatus } }"
+
+
+def shown(row: Instance) -> UsdPerHour | None:
+    """Return the rate that a pod shows, or None if it cannot be read."""
+    return None if "gpu_rate" in row.unread else row.gpu_rate
+
+
+def at_bid(row: Instance, cost: float | None, bid: UsdPerHour | None) -> Instance:
+    """Return a pod at a bid with its rate: the shown cost, else the known bid. It is unread where there is neither."""
+    if cost and shown(row) is not None:
+        return msgspec.structs.replace(row, tenure=Tenure.INTERRUPTIBLE)
+    if bid is None:
+        return msgspec.structs.replace(row, tenure=Tenure.INTERRUPTIBLE, unread=row.unread | {"gpu_rate"})
+    return msgspec.structs.replace(row, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=row.unread - {"gpu_rate"})
+
+
+def refuse_unknown(row: Instance) -> None:
+    """Refuse to start a pod whose bid nobody knows: at a bid of nothing it would be outbid at once, or cost anything.
+
+    Raises:
+        Rejected: it is unknown; nothing was sent.
+    """
+    if shown(row) is None:
+        sentence = f"runpod does not show the bid of {row.instance_id}; nothing was sent."
+        raise market_errors.Rejected("no_rebid", sentence)
 
 
 class _Price(msgspec.Struct):

@@ -14,7 +14,6 @@ Invariants: those of the port. Beyond them:
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import msgspec
 import structlog
 
 from agent import clock as clocks
@@ -166,6 +165,7 @@ class RunPodMarket:
         """Start again on the same host, at the old bid if it had one; the market never queues a start."""
         row = self._rows.get(instance_id)
         if row is not None and row.tenure is Tenure.INTERRUPTIBLE:
+            bids.refuse_unknown(row)
             await self._bids.resume(instance_id, row.gpu_rate, row.gpus)
         else:
             await self._client.act(instance_id, "start")
@@ -368,14 +368,12 @@ class RunPodMarket:
     def _instance(self, told: contradictions.Told) -> Instance:
         row, pod = told.row, told.pod
         instance = self._silence.heard(row, parse.instance(row, self._price), self._clock.monotonic())
+        is_at_bid = row.id in self._at_a_bid or (pod is not None and pod.is_interruptible)
         if pod is not None and pod.is_interruptible:
-            self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, instance.gpu_rate)
+            bid = pod.rate or self._at_a_bid.get(row.id) or bids.shown(instance)
+            self._at_a_bid |= {} if bid is None else {row.id: bid}
         instance = history.added(instance, pod, has_run=self._silence.has_run(row.id))
-        if row.id in self._at_a_bid:
-            bid = instance.gpu_rate if row.cost and "gpu_rate" not in instance.unread else self._at_a_bid[row.id]
-            is_read = instance.unread - {"gpu_rate"}
-            instance = msgspec.structs.replace(instance, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=is_read)
-        return instance
+        return bids.at_bid(instance, row.cost, self._at_a_bid.get(row.id)) if is_at_bid else instance
 
     async def _is_stopped(self, instance_id: str) -> bool:
         try:

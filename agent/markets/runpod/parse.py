@@ -270,7 +270,8 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
     disk, cost = _usable(row.disk, _HUGE_GB), _usable(row.cost, _MOST * _MOST_GPUS)
     # A pod has GPUs or none; if neither is reported, the GPUs are unreadable.
     is_placed = (row.gpu is not None or row.cpu is not None) and row.cloud in _CLOUDS
-    rate = _gpu_rate(cost, int(gpus or 0), price_of(where) if is_placed else None)
+    is_cpu = row.gpu is None and row.cpu is not None
+    rate = _gpu_rate(cost, int(gpus or 0), price_of(where) if is_placed else None, is_cpu=is_cpu)
     read = {"gpu_rate": None if rate is None else cost, "disk_gb": disk}
     read["disk_rate"] = None if disk is None or row.mounts is None else volume
     read |= {"gpus": gpus if is_placed else None, "host_id": 1.0 if is_placed else None}
@@ -336,14 +337,14 @@ def _may_bill_gpu(cost: float | None, status: str) -> bool:
     return cost > 0 if cost is not None else not states.is_stopped(status)
 
 
-def _gpu_rate(dollars: float | None, gpus: int, price: UsdPerHour | None) -> UsdPerHour | None:
+def _gpu_rate(dollars: float | None, gpus: int, price: UsdPerHour | None, *, is_cpu: bool) -> UsdPerHour | None:
     """Return the cost of a pod's GPUs, by the catalogue's price of one if it shows none; None if neither is known."""
     if dollars is None:
         return None
     cost = money.per_hour(dollars)
-    if cost.micros or not gpus:
+    if cost.micros or is_cpu:
         return cost
-    return None if price is None else UsdPerHour(price.micros * gpus)
+    return None if price is None or not gpus else UsdPerHour(price.micros * gpus)
 
 
 def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[GpuRow]:
