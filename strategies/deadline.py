@@ -189,7 +189,7 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
 def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
     lease = slot.lease
     if grounds.task.todo <= 0 and not _runs(lease):
-        return _hold(slot, grounds, "work_done", "all of the work is done: `gpubid done` ends it")
+        return _hold(slot, grounds, "work_done", tasks.why_done(slot.slot.workload))
     if slot.arriving is not None:
         return _await(slot, slot.arriving, grounds)
     if following := value_upkeep.follow_value(slot, grounds.view, fastest=0.0):
@@ -273,8 +273,9 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
         return None
     if lease is not None and lease.tenure is Tenure.ON_DEMAND and lease.paused_by_us:
         return None
-    costs_least = "on demand is expected to cost least"
-    cause = costs_least if grounds.bid is not None else "there is no interruptible capacity and slack is short"
+    cause = "no time is left for an attempt that fails"
+    if grounds.may_try:
+        cause = "that is expected to cost least" if grounds.params.learn else "slack is short, or the work is behind"
     why = "it must" if grounds.outlook.is_last_call else cause
     sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
     option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())

@@ -11,6 +11,7 @@ Invariants:
 from dataclasses import replace
 
 from agent.decide.deadline import deadline_markets, on_demand_fallback
+from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.deadline.deadline_markets import MarketChoice
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.strategy import NEVER, Proposal, SlotView
@@ -26,9 +27,9 @@ from strategies.hedged_rules.params import HedgedParams
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
     """Return the proposal for a slot; None without a choice of markets, or if another rule decides about the slot."""
-    lease, task = slot.lease, grounds.view.task
-    if task is not None and task.todo <= 0 and _is_asked(slot, grounds) and not (lease is not None and lease.is_live):
-        return Proposal(slot.slot, None, Reason("work_done", "all of the work is done: `gpubid done` ends it"))
+    lease = slot.lease
+    if _is_done(grounds):
+        return _done(slot, grounds)
     choice = _choose(slot, grounds)
     if choice is None:
         return None
@@ -42,6 +43,22 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
             return deadline_markets.with_costs(leaving, choice)
     moved = _wait(slot, choice, grounds) if choice.tenure is None else _go(slot, choice, grounds)
     return _keep(slot, choice, grounds) or moved
+
+
+def _is_done(grounds: Grounds) -> bool:
+    """Return whether the work of a slot that is alone is done, wherever its disk is."""
+    task, work = grounds.view.task, grounds.view.workload
+    is_alone = grounds.params.weigh_markets and len(work.places) == 1 and len(grounds.view.by_market) > 1
+    return is_alone and task is not None and task.todo <= 0
+
+
+def _done(slot: SlotView, grounds: Grounds) -> Proposal:
+    """Return the hold of a slot whose work is done: a lease that runs may still end by itself, and is not moved."""
+    lease = slot.lease
+    if lease is not None and lease.is_live and slot.down is None:
+        return upkeep.calm(slot, lease, grounds)
+    bills = f"; its disk bills {lease.disk_rate} until then" if lease is not None and lease.is_open else ""
+    return Proposal(slot.slot, None, Reason("work_done", tasks.why_done(slot.slot.workload) + bills))
 
 
 def _keep(slot: SlotView, choice: MarketChoice, grounds: Grounds) -> Proposal | None:

@@ -50,6 +50,16 @@ def test_nothing_is_rented_for_work_that_is_done(is_outbid: bool) -> None:
     assert (type(made), made.reason.code) == (Hold, "work_done")
 
 
+def test_what_runs_on_after_its_hours_are_done_is_not_moved() -> None:
+    """A cheaper offer elsewhere paid a second start for a batch between its last report and its exit."""
+    told = {"train": Progress("train", 12.0, NOW, builders.ago(hours=5))}
+    since = builders.ago(hours=6)
+    held = builders.lease(1, gpu_rate=builders.per_hour("0.60"), opened_at=since, run_since=since, state_since=since)
+    bids = [offer(22, "0.80", "0.10"), offer(20, "0.81", "0.10", market="runpod")]
+    for lease in (held, msgspec.structs.replace(held, ends_at=NOW + timedelta(minutes=40))):
+        assert isinstance(decided(seen(bids, [lease], progress=told)), Hold)
+
+
 @pytest.mark.parametrize("spare", [0.1, 0.3, 0.45])
 def test_a_lease_on_a_market_that_the_file_no_longer_names_runs_on_where_no_start_fits_any_more(spare: float) -> None:
     works = (

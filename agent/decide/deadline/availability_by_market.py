@@ -37,7 +37,8 @@ class Known:
     looked_at: datetime
     """The time of the last look."""
     is_in_view: bool
-    """Whether offers of the workload's models are in view, so that no fitting bid means no capacity."""
+    """Whether its search was answered lately, or offers of its models are in view: then no fitting bid means no
+    capacity."""
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:

@@ -105,6 +105,11 @@ def of(fleet: Fleet, work: Workload) -> Task | None:
     )
 
 
+def why_done(name: str) -> str:
+    """Return why nothing is rented for work whose hours are done, with both ways on."""
+    return f"all of its hours of work are done: `gpubid done {name}` ends it, more hours in its deadline go on"
+
+
 def _typical(fleet: Fleet, work: Workload) -> dict[GpuModel, float]:
     """Return the DLPerf of a workload's slice by model; that of its reference may be a benchmark."""
     seen = {gpu: dlperf for (gpu, gpus), dlperf in fleet.typical.items() if gpus == work.requirements.gpus}

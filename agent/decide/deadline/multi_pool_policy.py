@@ -57,7 +57,8 @@ class JobState:
 
     Pools are indices, -1 for none. `where` is the pool of the checkpoint. `warming` is the remaining time of the
     running lease's start, `gap` the time until the next look. `span` and `room` are the time and the slack that the job
-    began with. `look` is the cost in dollars of the next look without a lease; on most markets looks are free.
+    began with, or the present ones if they are more. `look` is the cost in dollars of the next look without a lease; on
+    most markets looks are free.
     """
 
     left: float

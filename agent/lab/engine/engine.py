@@ -176,6 +176,7 @@ class Engine:
             events=tuple(at_once(self.market.events(self.now - EVENTS_KEPT))),
             rules=self.market.rules(),
             offers=tuple({row.offer_id: row for row in offers}.values()),
+            answered=tuple(sorted(work.name for work in self.workloads)),
             sightings={row.instance_id: self._sight(row.instance_id) for row in rows},
         )
 
