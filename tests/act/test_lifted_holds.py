@@ -159,7 +159,7 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
         ),
         (
             (("kill", "fleet:all"), ("lock", "workload:train")),
-            f"{LIFTED}; still held: train (lock); {ENDS}, `gpubid unlock TARGET` a lock",
+            f"{LIFTED}; still held: train (lock); `gpubid unlock TARGET` ends a lock",
         ),
         (
             (("held", "slot:train/0"),),

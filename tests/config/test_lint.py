@@ -143,7 +143,7 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
         (
             {"strategy": "hedged", "deadline": replace(DEADLINE, hours=5.0), "not_before": NOW + timedelta(hours=18)},
             "deadline",
-            "5 h of work do not fit into the 2.0 h between not_before and by",
+            "5 h of work do not fit into the 2.0 h between `not_before` and `by`",
         ),
         (
             {

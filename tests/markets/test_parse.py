@@ -84,14 +84,20 @@ def test_numbers_may_be_strings_or_null() -> None:
 
 def test_spoilt_rows_are_dropped_one_by_one_and_counted() -> None:
     harvest = parse.harvest(raw("offers_spoilt"), NOW)
-    assert [offer.offer_id for offer in harvest.offers] == ["1", "16"]
-    assert (harvest.rows, harvest.dropped) == (19, 17)
+    assert [offer.offer_id for offer in harvest.offers] == ["1", "16", "18"]
+    assert (harvest.rows, harvest.dropped) == (19, 16)
     assert harvest.offers[1].floor is None
 
 
 def test_a_bid_search_may_round_its_price_to_nothing_and_still_names_its_floor() -> None:
     offer = parse.harvest(only(dph_base=0.0, min_bid=0.004), NOW, is_bid_search=True).offers[0]
     assert (offer.ask, offer.floor) == (None, money.UsdPerHour(4_000))
+
+
+def test_an_ask_beside_a_floor_of_nothing_is_an_offer_without_a_floor() -> None:
+    (offer,) = parse.offers(only(dph_base=0.4, min_bid=0.0), NOW)
+    assert (offer.ask, offer.floor) == (money.per_hour("0.4"), None)
+    assert parse.harvest(only(dph_base=0.4, min_bid=0.0), NOW, is_bid_search=True).offers == []
 
 
 def test_in_a_bid_search_the_ask_is_unknown() -> None:

@@ -54,9 +54,10 @@ def end_of_everything(holds: Iterable[OperatorHold], now: datetime) -> str:
         return result
     named = sorted(f"{each.target.spoken} ({each.word})" for each in kept)
     more = f" and {len(named) - _MOST_SHOWN} more" if len(named) > _MOST_SHOWN else ""
-    is_locked = any(each.word is Word.LOCK for each in kept)
-    ends = "`gpubid resume TARGET` ends such a hold" + (", `gpubid unlock TARGET` a lock" if is_locked else "")
-    return f"{result}; still held: {', '.join(named[:_MOST_SHOWN])}{more}; {ends}"
+    words = {each.word for each in kept}
+    ends = ["`gpubid resume TARGET` ends such a hold"] if words - {Word.LOCK} else []
+    ends += ["`gpubid unlock TARGET` ends a lock"] if Word.LOCK in words else []
+    return f"{result}; still held: {', '.join(named[:_MOST_SHOWN])}{more}; {', '.join(ends)}"
 
 
 def _keeps_back(held: OperatorHold) -> bool:

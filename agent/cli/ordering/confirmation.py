@@ -34,9 +34,12 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
     Of several orders each is looked at also where nobody is asked: one that is refused ends nothing by the others.
     """
     is_asked = is_person() and not yes
-    shown = [_preview(order, file) for order in orders] if is_asked or len(orders) > 1 else []
     if not is_asked:
+        if len(orders) > 1:
+            # A daemon that does not answer one question answers no other: the orders wait for it once.
+            all(_preview(order, file)["is_listed"] for order in orders)
         return list(orders)
+    shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
     in_doubt = max(each["in_doubt"] for each in shown)
     is_listed = all(each["is_listed"] for each in shown)

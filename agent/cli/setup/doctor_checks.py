@@ -251,7 +251,7 @@ async def daemon(config: "Config") -> list[Line]:
     except (OSError, TimeoutError) as error:
         sentence = f"no program serves metrics at {url}: {_silence(error)}"
         return [Line("daemon", Verdict.FAIL, sentence, "systemctl start gpubid, or gpubid run")]
-    if "gpubid_build_info" not in metrics:
+    if "gpubid_" not in metrics and '"ok"' not in health:
         fix = "end that program, or write another address as listen in [web]"
         return [Line("daemon", Verdict.FAIL, f"another program than gpubid answers at {url}", fix)]
     lines = [

@@ -331,7 +331,7 @@ def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | 
     if not (
         ask is not None
         and (_LEAST <= ask <= _MOST or (is_bid_search and 0.0 <= ask <= _MOST))
-        and (floor is None or _LEAST <= floor <= _MOST)
+        and (floor is None or _LEAST <= floor <= _MOST or (floor == 0.0 and not is_bid_search))
         and 0.0 <= storage <= _MOST
         and 0.0 <= down <= _MOST
         and 0.0 <= up <= _MOST
@@ -360,7 +360,7 @@ def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | 
         speed_up,
         disk,
         None if is_bid_search else UsdPerHour(int(ask * _MICROS + 0.5)),
-        None if floor is None else UsdPerHour(math.ceil(floor * _MICROS - _ROUNDING)),
+        None if not floor else UsdPerHour(math.ceil(floor * _MICROS - _ROUNDING)),
         int(storage * _MICROS + 0.5),
         int(down * _MICROS + 0.5),
         int(up * _MICROS + 0.5),
