@@ -80,7 +80,7 @@ class RunPodMarket:
         self._graph_pods: dict[str, history.Pod] | None = None
         self._pods_read_at = -HISTORY_KEPT_SECONDS
         self._bids_went_out = False
-        self._at_a_bid: dict[str, UsdPerHour] = {}
+        self._at_a_bid: dict[str, UsdPerHour | None] = {}
         self._account_id = ""
         self._no_graph_until: float | None = None
         self._not_there_since: float | None = None
@@ -368,12 +368,10 @@ class RunPodMarket:
     def _instance(self, told: contradictions.Told) -> Instance:
         row, pod = told.row, told.pod
         instance = self._silence.heard(row, parse.instance(row, self._price), self._clock.monotonic())
-        is_at_bid = row.id in self._at_a_bid or (pod is not None and pod.is_interruptible)
         if pod is not None and pod.is_interruptible:
-            bid = pod.rate or self._at_a_bid.get(row.id) or bids.shown(instance)
-            self._at_a_bid |= {} if bid is None else {row.id: bid}
+            self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id) or bids.shown(instance)
         instance = history.added(instance, pod, has_run=self._silence.has_run(row.id))
-        return bids.at_bid(instance, row.cost, self._at_a_bid.get(row.id)) if is_at_bid else instance
+        return bids.at_bid(instance, row.cost, self._at_a_bid[row.id]) if row.id in self._at_a_bid else instance
 
     async def _is_stopped(self, instance_id: str) -> bool:
         try:
