@@ -130,7 +130,8 @@ tools: ## Install Debian's tools that some tests need; without them those tests 
 		|| echo "NOT INSTALLED:$$missing; the tests that need them skip" >&2
 
 .PHONY: check
-check: style types contracts toml rules pure ## Style, types, import contracts, sizes and the pure tests; under 45 seconds
+check: ## Style, types, import contracts, sizes and the pure tests; under 45 seconds
+	@$(MAKE) --jobs 6 style types contracts toml rules pure
 
 .PHONY: style types contracts toml rules pure
 style: setup
@@ -153,7 +154,7 @@ rules:
 	else echo "promtool is not here: the Prometheus rules are NOT checked (make tools)" >&2; fi
 
 pure: setup
-	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
+	@OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest $(FORKED) $(PURE_TESTS)
 
 .PHONY: test
 test: ## Run everything of check and all other tests; print the slowest 20

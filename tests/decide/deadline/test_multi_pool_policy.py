@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.deadline import multi_pool_dp, multi_pool_policy, regimes, sized_cache
@@ -141,6 +141,7 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
 
 @pytest.mark.parametrize("egress", [0.0, 1.0])
 @pytest.mark.parametrize("tiers", [1, 2])
+@settings(max_examples=25)
 @given(st.lists(st.floats(0.0, 9.0), max_size=4))
 def test_a_table_is_the_same_whatever_jobs_looked_at_it_before(egress: float, tiers: int, lefts: list[float]) -> None:
     """Stages are computed when they are first looked at, so jobs with equal keys may begin in any order."""
