@@ -87,12 +87,12 @@ def load(
         raise problems.ConfigError(found)
     config = _config(place, read, parsed, os.environ if environment is None else environment)
     config = _with_values(_with_scripts(config, scripts), values)
-    if unfit := list(_unfit(config, read)):
+    if unfit := list(_misfits(config, read)):
         raise problems.ConfigError(unfit)
     return config
 
 
-def _unfit(config: Config, read: source.Source) -> Iterator[problems.Problem]:
+def _misfits(config: Config, read: source.Source) -> Iterator[problems.Problem]:
     """Find what is wrong only beside the files of this machine, or beside other tables."""
     # `Path.is_dir` raises where this user may not look, as an operator may not into the service's state directory.
     if os.path.isdir(config.ledger):  # noqa: PTH112

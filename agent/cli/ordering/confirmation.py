@@ -35,9 +35,7 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
     """
     is_asked = is_person() and not yes
     if not is_asked:
-        if len(orders) > 1:
-            # A daemon that does not answer one question answers no other: the orders wait for it once.
-            all(_preview(order, file)["is_listed"] for order in orders)
+        _look_at(orders if len(orders) > 1 else (), file)
         return list(orders)
     shown = [_preview(order, file) for order in orders]
     leases = {row["lease"]: row for each in shown for row in each["leases"]}
@@ -46,6 +44,14 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
     warned = [order_text.REFILLED] if orders[0].verb == "release" else []
     _confirm([*(each["sentence"] for each in shown), *warned], list(leases.values()), in_doubt, is_listed=is_listed)
     return list(_agreed(orders, shown))
+
+
+def _look_at(orders: Sequence[Order], file: Path) -> None:
+    """Look at each order, and end if one is refused."""
+    for order in orders:
+        if not _preview(order, file)["is_listed"]:
+            # A daemon that does not answer one question answers no other: the orders wait for it once.
+            return
 
 
 def _agreed(orders: Sequence[Order], shown: Sequence[Preview]) -> Iterator[Order]:

@@ -100,11 +100,11 @@ def _warnings(config: "Config") -> list[str]:
 def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
     """Yield the key files without a key. The configuration is no worse for it, but no daemon runs on it."""
     for key in named_keys.of_start(config):
-        if key.file is not None and (lack := _lack(key.file)):
-            yield lint_finding.Finding(problems.dotted(key.path), lack, "write the key into it, mode 600")
+        if key.file is not None and (why := _why_without_key(key.file)):
+            yield lint_finding.Finding(problems.dotted(key.path), why, "write the key into it, mode 600")
 
 
-def _lack(file: "Path") -> str:
+def _why_without_key(file: "Path") -> str:
     """Return why a file surely has no key; empty if it may have one, also if it is out of this user's sight."""
     try:
         found = file.stat()
