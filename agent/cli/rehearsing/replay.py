@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent.lab.engine.own_replay import Replayed, Side
 
 _SQLITE = b"SQLite format 3\0"
-_A_LEDGER = "name the SQLite file of a daemon, a backup of one, or what `gpubid rehearse --keep-ledger` wrote"
+_WHICH_LEDGER = "name the SQLite file of a daemon, a backup of one, or what `gpubid rehearse --keep-ledger` wrote"
 
 
 def replay(  # noqa: PLR0913 - one parameter per option
@@ -63,9 +63,9 @@ def _refuse_no_ledger(file: Path) -> None:
         with file.open("rb") as opened:
             is_sqlite = opened.read(len(_SQLITE)) == _SQLITE
     except OSError as error:
-        exits.stop(exits.BAD_INPUT, [f"{file} cannot be read ({error.strerror}): {_A_LEDGER}"])
+        exits.stop(exits.BAD_INPUT, [f"{file} cannot be read ({error.strerror}): {_WHICH_LEDGER}"])
     if not is_sqlite:
-        exits.stop(exits.BAD_INPUT, [f"{file} is no ledger: {_A_LEDGER}"])
+        exits.stop(exits.BAD_INPUT, [f"{file} is no ledger: {_WHICH_LEDGER}"])
 
 
 async def _replayed(
