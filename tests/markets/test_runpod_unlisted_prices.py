@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.clock import SteppedClock
+from agent.decide.pricing import cooldowns
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
@@ -76,8 +77,9 @@ async def test_a_stopped_pod_at_a_bid_that_nobody_knows_is_not_started_at_a_bid_
     async with pods.runpod_saying(told, clock) as (runpod, wire):
         (found,) = await runpod.instances()
         assert (found.tenure, found.unread) == (Tenure.INTERRUPTIBLE, frozenset({"gpu_rate"}))
-        with pytest.raises(market_errors.Rejected, match="does not show the bid"):
+        with pytest.raises(market_errors.Rejected, match="does not show the bid") as refused:
             await runpod.resume(pods.POD)
+    assert cooldowns.is_unrepeated(refused.value.reason), "it would be refused, and written down, in each cycle"
     assert not [seen for seen in wire.seen if b"podBidResume" in seen.body]
 
 

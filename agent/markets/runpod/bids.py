@@ -61,7 +61,7 @@ def refuse_unknown(row: Instance) -> None:
     """
     if shown(row) is None:
         sentence = f"runpod does not show the bid of {row.instance_id}; nothing was sent."
-        raise market_errors.Rejected("no_rebid", sentence)
+        raise market_errors.Rejected("invalid_price", sentence)
 
 
 class _Price(msgspec.Struct):
