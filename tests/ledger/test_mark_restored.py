@@ -18,15 +18,18 @@ from tests.support import builders, engines, postgres
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid
 
-TODAY = SystemClock().now().date()
 WHOLE = {MONTH_SEED: builders.usd(5), "l1": builders.usd(2)}
 RECOUNTED = WHOLE | {MONTH_SEED: builders.usd(2)}
 """What this month's bill counted is counted again."""
 
 
 async def spent(place: Storage, clock: SteppedClock) -> None:
-    """Write a ledger that has spend of an earlier one, counted from the bills of two months."""
-    months = TODAY.replace(day=1) - dt.timedelta(days=1), TODAY
+    """Write a ledger that has spend of an earlier one, counted from the bills of two months.
+
+    The later day is tomorrow: it belongs to the marked month or follows it also where a month ends during the test.
+    """
+    today = SystemClock().now().date()
+    months = today.replace(day=1) - dt.timedelta(days=1), today + dt.timedelta(days=1)
     ledger = await Ledger.open(place, clock=clock)
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
