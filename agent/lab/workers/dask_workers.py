@@ -14,12 +14,13 @@ import logging
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import cloudpickle
 import distributed
+from distributed.comm import CommClosedError
 
 from agent.clock import SystemClock
 from agent.lab.workers import cluster_address, sent_functions
@@ -181,9 +182,9 @@ class DaskWorkers:
         packed = zlib.compress(pickle.dumps((work, problem)), 1)
         digest = sent_functions.digest(self._build)
         with _answering(self._address):
-            executor = self._client.get_executor(pure=False)
             sent = self._client.submit(_kept, packed, pure=False)
-            send = functools.partial(executor.submit, _Sent(sent_functions.answer), _computed, sent)
+            # Futures of `get_executor` take a result for an error where its worker died while it was fetched.
+            send = functools.partial(self._client.submit, _Sent(sent_functions.answer), _computed, sent, pure=False)
             futures = [send(part, self._packages, digest) for part in parts]
         for part, future in zip(parts, futures, strict=True):
             answer = self._awaited(future)
@@ -206,11 +207,11 @@ class DaskWorkers:
         found: Mapping[str, int] = self._client.nthreads(callback_timeout=ANSWER_SECONDS)
         return found
 
-    def _awaited(self, future: "Future[dict[str, Any]]") -> Answer:
+    def _awaited(self, future: Any) -> Answer:  # noqa: ANN401 - Dask is not typed
         while True:
             try:
                 return Answer(**future.result(LOOK_SECONDS))
-            except CancelledError as error:
+            except (CancelledError, CommClosedError) as error:
                 with _answering(self._address):
                     raise error from None
             except TimeoutError:
