@@ -20,7 +20,7 @@ from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, front_drain, immediate_endings
 from agent.decide.operators.told_alerts import ToldAlerts
-from agent.decide.reconcile import billing_turns, reconcile
+from agent.decide.reconcile import billed_times, reconcile
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.probes import probing
@@ -309,7 +309,7 @@ class Cycle:
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
             decisions = due_endings.last_orders(due_endings.endings_now(fleet, rules.caps))
-        self._executor.see(billing_turns.looks(fleet, self._memory))
+        self._executor.see(billed_times.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(self, fleet: Fleet, rules: Rules, reconciled: reconcile.Reconciliation) -> plan.Plan:
@@ -326,7 +326,7 @@ class Cycle:
         """Find what happened. Look again, and by id, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
         reconciled = reconcile.reconcile(fleet, self._memory)
-        is_amiss = bool(reconciled.suspects or reconciled.to_probe or billing_turns.wants_record(reconciled.facts))
+        is_amiss = bool(reconciled.suspects or reconciled.to_probe or billed_times.wants_record(reconciled.facts))
         if is_amiss or reconciled.to_look:
             if reconciled.suspects:
                 # This listing is not recorded, so the next one dates changes from the listing before.

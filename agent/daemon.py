@@ -25,7 +25,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.notify import channels
 from agent.notify.dispatcher import Dispatcher
 from agent.telemetry.health import Health
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from agent.web import operator_socket
 from agent.web.feed import feed_routes
 from agent.web.feed.live_feed import LiveFeed

@@ -9,8 +9,8 @@ from agent.decide.accounting import meter, useful_time, volume_metering
 from agent.decide.arrays import array_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
-from agent.decide.pricing import measured_checkpoints, requirement_check
-from agent.decide.reconcile.tasks import finished_work
+from agent.decide.pricing import measured_checkpoints, offer_refusal
+from agent.decide.reconcile.tasks import credited_work
 from agent.decide.run_times import run_windows, running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
@@ -19,7 +19,7 @@ from agent.domain.record.paid_time import Phases
 from agent.domain.work.decision import Hold
 from agent.domain.work.workload import Workload
 from agent.telemetry import recovery_metrics
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from agent.telemetry.run_time_metrics import RunTimes
 
 WAITING = frozenset(
@@ -69,7 +69,7 @@ class Figures:
         self._see_losses([fact for fact in changes if fact.kind == EventKind.LEASE_INTERRUPTED], done)
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
-        self._see_finished(done.fleet, changes, finished_work.of(done.facts))
+        self._see_finished(done.fleet, changes, credited_work.of(done.facts))
         self._see_prices(done.fleet)
         self._see_named(done)
         self.see_ledger(app)
@@ -146,12 +146,12 @@ class Figures:
         self._stretches = useful_time.running(fleet)
 
     def _see_finished(
-        self, fleet: Fleet, changes: Sequence[LeaseChanged], finished: Iterable[finished_work.Finished]
+        self, fleet: Fleet, changes: Sequence[LeaseChanged], finished: Iterable[credited_work.Finished]
     ) -> None:
         """Count the useful time of a container that ended by itself once its work is known to be done."""
         for fact in changes:
             if fact.kind is EventKind.LEASE_EXITED and fact.cause is not None:
-                self._unjudged[fact.after.lease_id] = finished_work.lost_by(fact) / 1_000_000
+                self._unjudged[fact.after.lease_id] = credited_work.lost_by(fact) / 1_000_000
         for done in finished:
             self._metrics.see_useful(done.lease.slot.workload, self._unjudged.pop(done.lease.lease_id, 0.0))
         ended = {lease.lease_id for lease in fleet.leases if lease.state is LeaseState.EXITED}
@@ -160,7 +160,7 @@ class Figures:
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
-                self._metrics.see_prices(name, work.name, *requirement_check.cheapest(view.offers, work, fleet.now))
+                self._metrics.see_prices(name, work.name, *offer_refusal.cheapest(view.offers, work, fleet.now))
 
 
 def _run_times(done: Pass) -> Mapping[str, RunTimes]:

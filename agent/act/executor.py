@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from agent.act.journal import Journal
-from agent.act.lease_endings import LeaseEndings
-from agent.decide.reconcile.billing_turns import Look
+from agent.act.release_attempts import ReleaseAttempts
+from agent.decide.reconcile.billed_times import Look
 from agent.domain.record.intent import Intent
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, Rent, slot_of
 from agent.domain.work.workload import Workload
@@ -20,7 +20,7 @@ class Executor:
     def __init__(self, journal: Journal) -> None:
         """Run everything through `journal`."""
         self._journal = journal
-        self._endings = LeaseEndings(journal, journal.clock)
+        self._endings = ReleaseAttempts(journal, journal.clock)
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
 
     def see(self, looks: Mapping[str, Look]) -> None:

@@ -28,7 +28,7 @@ from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import break_before_make, cooldowns_after_writes, due_endings
 from agent.decide.operators import guard_runs, reload
-from agent.decide.reconcile import billing_turns, outcomes
+from agent.decide.reconcile import billed_times, outcomes
 from agent.domain import open_starts
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
@@ -77,7 +77,7 @@ class Journal:
         self._reopens: dict[str, datetime] = {}
         self._new_id = new_id
         self._denial = denial
-        self.looks: Mapping[str, billing_turns.Look] = {}
+        self.looks: Mapping[str, billed_times.Look] = {}
         """The last listing of each lease, by its id, from the last cycle."""
         self.before_ending: Callable[[Lease], Awaitable[None]] | None = None
         """Told of each lease that is about to be released or paused; it may take a turn of the event loop."""
@@ -345,8 +345,8 @@ class Journal:
         if not isinstance(decision, Pause | Release):
             return ()
         lease = decision.lease
-        unseen = billing_turns.Look(lease.accrued_until, rules=self._markets[lease.market].rules())
-        return billing_turns.to_the_end(lease, self.looks.get(lease.lease_id, unseen), now)
+        unseen = billed_times.Look(lease.accrued_until, rules=self._markets[lease.market].rules())
+        return billed_times.to_the_end(lease, self.looks.get(lease.lease_id, unseen), now)
 
     async def _rejected(
         self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str

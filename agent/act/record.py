@@ -25,7 +25,7 @@ from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.losses import outbid_evidence
-from agent.decide.reconcile.tasks import finished_work
+from agent.decide.reconcile.tasks import credited_work
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
@@ -64,7 +64,7 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     marks = [fact for fact in new_facts if isinstance(fact, Marked) and fact.kind in _COSTED]
     costs = _costs(ledger.recollection(fleet.now), fleet, marks) if marks else {}
     rents = await disowned_leases.rents(ledger, new_facts)
-    finished = finished_work.of(new_facts)
+    finished = credited_work.of(new_facts)
     unjudged = {done: await (await ledger.reader()).lost_at(done.lease.lease_id, done.ended_at) for done in finished}
     async with ledger.transaction() as tx:
         for fact in new_facts:
@@ -77,7 +77,7 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
                 _write(tx, fleet, fact)
         for done, kept in unjudged.items():
             lost = kept if done.lost is None else done.lost
-            add_charges(tx, done.lease, finished_work.charges(done, lost), fleet.now)
+            add_charges(tx, done.lease, credited_work.charges(done, lost), fleet.now)
             tx.forget_loss(done.lease.lease_id, done.ended_at)
 
 
@@ -220,7 +220,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         return
     _teach(tx, fleet, fact)
     if fact.cause is not None:
-        lost = finished_work.lost_by(fact)
+        lost = credited_work.lost_by(fact)
         is_measured = kept_work.kept_at(fleet, fact.before) is not None
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost, is_measured=is_measured)
     if fact.kind is EventKind.LEASE_PROGRESSED:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
     from agent.ledger.storage_port import Storage
     from agent.systemd import Notifier
-    from agent.telemetry.metrics import Metrics
+    from agent.telemetry.metric_updates import Metrics
 
 NOT_STARTED = "not started"
 
@@ -144,10 +144,10 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
     """Run the daemon until it is stopped. Return False if the files are to be read again before it leads."""
     from agent import schedule, systemd
     from agent.app import App
-    from agent.telemetry import metric_families, metrics
+    from agent.telemetry import metric_families, metric_updates
 
     registry = metric_families.registry()
-    figures = metrics.Metrics(
+    figures = metric_updates.Metrics(
         registry, [market.name for market in config.markets], [work.name for work in config.workloads]
     )
     async with session.outside(config, keeps=not is_dry) as outside:

@@ -14,10 +14,10 @@ from agent.decide.pricing import (
     host_record,
     measured_checkpoints,
     measured_speed,
+    offer_refusal,
     offer_terms,
     ranking,
     refused_hosts,
-    requirement_check,
     useful_hour,
 )
 from agent.decide.pricing import funnel as funnels
@@ -42,7 +42,7 @@ class Refused:
     """An offer that was refused, and the first requirement that it failed."""
 
     offer: Offer
-    why: requirement_check.Refusal
+    why: offer_refusal.Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class Explanation:
 class _Ranking:
     """The offers of a workload and all by which they are ranked, but for the ways to hold them."""
 
-    book: requirement_check.OrderedOffers
+    book: offer_refusal.OrderedOffers
     work: Workload
     """With the measured figures of its checkpoints."""
     judged: ranking.Judged
-    taken: requirement_check.Unavailable
+    taken: offer_refusal.Unavailable
     rejected: refused_hosts.RefusedHosts
     now: datetime
     hazard: float
@@ -134,7 +134,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
 def _ranking(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) -> _Ranking:
     """Return the offers of a workload with their facts. A host that `planned` rents counts as free."""
     offers = {name: view.offers for name, view in fleet.markets.items()}
-    book = requirement_check.OffersByMarkets(offers, fleet.host_checks.values()).of(work)
+    book = offer_refusal.OffersByMarkets(offers, fleet.host_checks.values()).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
     in_force = cooldowns.in_force(fleet)
@@ -143,7 +143,7 @@ def _ranking(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) ->
         book,
         reckoned,
         ranking.Judged(host_record.pooled(fleet.hosts, fleet.now), speeds),
-        requirement_check.Unavailable(leased_hosts, in_force.cooling, in_force.refused_bids),
+        offer_refusal.Unavailable(leased_hosts, in_force.cooling, in_force.refused_bids),
         refused_hosts.of(fleet, work, book),
         fleet.now,
         host_record.market_hazard(fleet.hosts.values(), fleet.now),
@@ -208,23 +208,23 @@ def _each_way(ways: Pricing) -> tuple[Pricing, Pricing]:
 
 
 def _refused(
-    book: requirement_check.OrderedOffers,
+    book: offer_refusal.OrderedOffers,
     work: Workload,
     fleet: Fleet,
-    taken: requirement_check.Unavailable,
+    taken: offer_refusal.Unavailable,
     rejected: refused_hosts.RefusedHosts,
 ) -> tuple[Refused, ...]:
     refused: list[Refused] = []
     ways = _both_ways(work, _limit_markets(fleet))
     for candidate in book.offers:
-        why = requirement_check.refusal(candidate, work, fleet.now, taken)
+        why = offer_refusal.refusal(candidate, work, fleet.now, taken)
         if why is None and candidate.is_price_unknown:
-            why = requirement_check.Refusal("price_unknown", funnels.UNKNOWN)
+            why = offer_refusal.Refusal("price_unknown", funnels.UNKNOWN)
         if why is None and not ways(candidate):
             sentence = (
                 f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
             )
-            why = requirement_check.Refusal("price", sentence)
+            why = offer_refusal.Refusal("price", sentence)
         why = why or rejected.get((candidate.host, candidate.gpu)) or _refused_bid(candidate, ways(candidate), taken)
         if why is not None:
             refused.append(Refused(candidate, why))
@@ -232,13 +232,13 @@ def _refused(
 
 
 def _refused_bid(
-    candidate: Offer, ways: Iterable[useful_hour.Way], taken: requirement_check.Unavailable
-) -> requirement_check.Refusal | None:
+    candidate: Offer, ways: Iterable[useful_hour.Way], taken: offer_refusal.Unavailable
+) -> offer_refusal.Refusal | None:
     """Return a refusal if every way to hold an offer is a bid that the market has just refused as too low."""
     if not all(taken.refuses(candidate, way) for way in ways):
         return None
     bid = taken.refused_bids[candidate.key]
-    return requirement_check.Refusal("bid_refused", f"a bid of {bid} was refused lately: only a higher one is tried")
+    return offer_refusal.Refusal("bid_refused", f"a bid of {bid} was refused lately: only a higher one is tried")
 
 
 def sentence(decision: Decision) -> str:

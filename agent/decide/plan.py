@@ -43,9 +43,9 @@ from agent.decide.pricing import (
     host_record,
     measured_checkpoints,
     measured_speed,
+    offer_refusal,
     ranking,
     refused_hosts,
-    requirement_check,
     rival_bids,
     spread,
 )
@@ -92,7 +92,7 @@ class Ground:
     `believed` are the workloads, by name, with the figures that their prices are calculated from.
     """
 
-    books: requirement_check.OffersByMarkets
+    books: offer_refusal.OffersByMarkets
     used_hosts: set[HostKey]
     in_force: InForce
     market_hazard: float
@@ -232,7 +232,7 @@ def _ground(fleet: Fleet) -> Ground:
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
     everything = host_record.total(records.values(), fleet.now)
     offers = {name: view.offers for name, view in fleet.markets.items()}
-    books = requirement_check.OffersByMarkets(offers, fleet.host_checks.values())
+    books = offer_refusal.OffersByMarkets(offers, fleet.host_checks.values())
     return Ground(
         books=books,
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
@@ -272,7 +272,7 @@ def _chosen(
 ) -> Iterator[Proposal]:
     """Yield the strategy's proposal for each of these slots."""
     proposals = {each.slot: each for each in chosen.strategy.propose(_view(fleet, work, views, ground), chosen.params)}
-    taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
+    taken = offer_refusal.Unavailable(ground.used_hosts, ground.in_force.cooling)
     is_told = ground.fits is None and any(map(funnel.finds_nothing, proposals.values()))
     found = funnel.of(fleet, work, taken, ground.closed[work.name]) if is_told else None
     closed = (*fallback_markets.why_closed(fleet, work), *funnel.unread(fleet, work)) if is_told else ()
@@ -357,7 +357,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
-        taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling, ground.in_force.refused_bids)
+        taken = offer_refusal.Unavailable(ground.used_hosts, ground.in_force.cooling, ground.in_force.refused_bids)
         judged = ranking.Judged(ground.hosts, ground.speeds)
         ranked = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(ranked)

@@ -29,8 +29,8 @@ from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
 from agent.observe import market_time
 from agent.observe.credit_readings import CreditReadings
-from agent.observe.offer_searches import OfferSearches
 from agent.observe.prober import Prober
+from agent.observe.search_queue import SearchQueue
 
 log = structlog.get_logger("gpubid.poller")
 
@@ -66,7 +66,7 @@ class Poller:
         self._is_account_unread = False
         self._asked_at: dict[str, float] = {}
         """When each instance whose label is not proven was last asked for, in seconds of the monotonic clock."""
-        self.searches = OfferSearches(market, clock)
+        self.searches = SearchQueue(market, clock)
         self._credit = CreditReadings()
         self._events_since: datetime | None = None
         self._records_unread = 0

@@ -44,7 +44,7 @@ from agent.web.reading import (
     spend_reports,
     status_json,
     still_billing,
-    views,
+    verb_json,
 )
 from agent.web.request_checks import bounded_body, middlewares, socket_rights
 from agent.web.request_checks.refusal_log import Refusals
@@ -182,7 +182,7 @@ class OperatorSocket:
         known, notices = mine.ledger.recollection(now), mine.notices()
         seen = mine.seen.fleet if mine.seen is not None else None
         works, caps = mine.rules.workloads, mine.rules.caps
-        return web.json_response(views.fleet(works, known, decided, now, notices, caps, seen))
+        return web.json_response(verb_json.fleet(works, known, decided, now, notices, caps, seen))
 
     async def _reload(self, request: web.Request) -> web.Response:
         who = socket_rights.peer(request)
@@ -217,7 +217,7 @@ class OperatorSocket:
         return web.json_response(await still_billing.shown(reader, leases, mine.doubts(), mine.seen))
 
     async def _running(self, _: web.Request) -> web.Response:
-        return web.json_response(views.running(self._orders.config.digest, self._orders.rules.caps))
+        return web.json_response(verb_json.running(self._orders.config.digest, self._orders.rules.caps))
 
     async def _holdings(self, _: web.Request) -> web.Response:
         now = self._orders.clock.now()
@@ -233,7 +233,7 @@ class OperatorSocket:
             return web.json_response({"error": "bad_query"}, status=400)
         reader = await self._orders.ledger.reader()
         events = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
-        return web.json_response(views.events(events))
+        return web.json_response(verb_json.events(events))
 
     async def _prices(self, request: web.Request) -> web.Response:
         asked = request.query
@@ -244,7 +244,9 @@ class OperatorSocket:
         except ValueError:
             return web.json_response({"error": "bad_query"}, status=400)
         reader = await self._orders.ledger.reader()
-        return web.json_response(views.prices(await reader.prices(None, model, asked.get("host"), since, None, limit)))
+        return web.json_response(
+            verb_json.prices(await reader.prices(None, model, asked.get("host"), since, None, limit))
+        )
 
     async def _learned(self, _: web.Request) -> web.Response:
         reader = await self._orders.ledger.reader()
@@ -269,7 +271,7 @@ class OperatorSocket:
 
     async def _plan(self, _: web.Request) -> web.Response:
         seen = self._orders.seen
-        return _nothing_yet() if seen is None else web.json_response(views.plan(seen))
+        return _nothing_yet() if seen is None else web.json_response(verb_json.plan(seen))
 
     async def _logs(self, request: web.Request) -> web.Response:
         question = log_answers.asked(request.query)
@@ -289,7 +291,7 @@ class OperatorSocket:
         reader = await self._orders.ledger.reader()
         decided, weighed = await reader.decisions(), await reader.weighed()
         beside = await reader.last_shadow_decisions()
-        return web.json_response(views.explained(seen, decided, weighed, request.query.get("workload"), beside))
+        return web.json_response(verb_json.explained(seen, decided, weighed, request.query.get("workload"), beside))
 
     async def _shadow(self, request: web.Request) -> web.Response:
         mine, now = self._orders, self._orders.clock.now()

@@ -10,7 +10,7 @@ import pytest
 
 from agent.decide.operators import reload
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import billing_turns, outcomes
+from agent.decide.reconcile import billed_times, outcomes
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, LeaseState
@@ -358,7 +358,7 @@ async def test_a_release_is_metered_by_what_the_market_recorded_since_the_last_l
     held = await desk.rented()
     await desk.advance(1800)
     started = builders.event("started", instance_id=held.instance_id, at=desk.clock.now() - timedelta(minutes=10))
-    desk.journal.looks = {held.lease_id: billing_turns.Look(held.accrued_until, (started,))}
+    desk.journal.looks = {held.lease_id: billed_times.Look(held.accrued_until, (started,))}
     await desk.send(Release(held, WHY))
     (spent,) = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
     assert spent.running_seconds == pytest.approx(600)

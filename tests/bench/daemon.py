@@ -41,7 +41,7 @@ CHILD = """
 import sys
 import agent.app, agent.cli.main, agent.cli.run, agent.cli.shared.session
 import agent.config.loading, agent.daemon, agent.strategy_files
-import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metrics, agent.web.web_server
+import agent.simulator.climate, agent.telemetry.logging, agent.telemetry.metric_updates, agent.web.web_server
 import psutil
 print(psutil.Process().memory_info().rss, flush=True)
 agent.cli.main.main()

@@ -22,7 +22,7 @@ from agent.domain.slot import Slot
 from agent.pass_metrics import Figures
 from agent.telemetry import metric_families
 from agent.telemetry.health import Health
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from agent.web.feed import feed_routes
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.live_feed import LiveFeed

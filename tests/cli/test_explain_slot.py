@@ -11,7 +11,7 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Fallback, Requirements
 from agent.markets.dstack.vendor_record import DstackOptions
-from agent.web.reading import cloud_prices, views
+from agent.web.reading import cloud_prices, verb_json
 from tests.support import builders
 from tests.support.both import both
 from tests.support.world import Rehearsed, rehearsed, work
@@ -24,7 +24,7 @@ async def shown(world: Rehearsed, name: str) -> dict[str, Any]:
     await world.cycle()
     reader = await world.app.ledger.reader()
     assert world.app.seen is not None
-    return views.explained(world.app.seen, await reader.decisions(), await reader.weighed(), name)
+    return verb_json.explained(world.app.seen, await reader.decisions(), await reader.weighed(), name)
 
 
 async def test_a_slot_tells_its_lease_its_last_decision_and_what_keeps_it(
@@ -102,7 +102,7 @@ async def test_with_a_server_its_own_prices_are_shown_while_it_is_a_fallback_tha
         await world.cycle()
         await world.cycle()
         assert world.app.seen is not None
-        found = views.explained(world.app.seen, (), (), "train")
+        found = verb_json.explained(world.app.seen, (), (), "train")
         explain._print(found)
         asks = {row.ask.dollars for row in world.app.seen.fleet.markets["dstack"].offers if row.ask is not None}
     rows = found["now"][0]["clouds"]

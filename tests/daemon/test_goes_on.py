@@ -1,4 +1,4 @@
-"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metrics."""
+"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metric_updates."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from agent.cli.shared import session
 from agent.daemon import Daemon, Parts
 from agent.pass_metrics import Figures
 from agent.simulator import climate_files
-from agent.telemetry import metric_families, metrics
+from agent.telemetry import metric_families, metric_updates
 from tests.support import engines, postgres, programs
 from tests.support.engines import database
 from tests.support.world import Rehearsed, rehearsed
@@ -36,7 +36,7 @@ async def running(world: Rehearsed) -> AsyncIterator[tuple[Daemon, asyncio.Event
     """Run the daemon over a world, and insist that it ends only when it is told to."""
     registry = metric_families.registry()
     read = lambda: session.parse(world.config.file, climate_files.names())  # noqa: E731 - what Parts asks for
-    parts = Parts(metrics.Metrics(registry, ["vast"], ["train"]), registry, systemd.Notifier({}), read)
+    parts = Parts(metric_updates.Metrics(registry, ["vast"], ["train"]), registry, systemd.Notifier({}), read)
     daemon = Daemon(world.app, parts)
     ends = asyncio.ensure_future(daemon.run())
     await programs.until(lambda: world.app.seen is not None, "a first cycle")
@@ -73,7 +73,7 @@ async def test_the_daemon_goes_on_where_its_metrics_stumble(tmp_path: Path, monk
         with structlog.testing.capture_logs() as logs:
 
             def stumbled() -> int:
-                return sum(each["event"] == "metrics.failed" for each in logs)
+                return sum(each["event"] == "metric_updates.failed" for each in logs)
 
             def stumble(*_: object) -> None:
                 raise RuntimeError("a defect")

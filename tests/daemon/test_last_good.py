@@ -9,7 +9,7 @@ from agent import systemd
 from agent.cli.shared import session
 from agent.daemon import Daemon, Parts
 from agent.simulator import climate_files
-from agent.telemetry import metric_families, metrics
+from agent.telemetry import metric_families, metric_updates
 from tests.config.test_broken_configurations import BROKEN as FILES
 from tests.config.test_tuning import BROKEN as STRATEGIES
 from tests.support.configs import GOOD
@@ -30,7 +30,7 @@ class Reloading:
         self.file.write_text(MINE)
         self.app = world.app
         self._registry: CollectorRegistry = metric_families.registry()
-        figures = metrics.Metrics(self._registry, ["vast"], ["train"])
+        figures = metric_updates.Metrics(self._registry, ["vast"], ["train"])
         read = lambda: session.parse(self.file, climate_files.names())  # noqa: E731 - what Parts asks for
         self.daemon = Daemon(world.app, Parts(figures, self._registry, systemd.Notifier({}), read))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import cooldowns_after_writes
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
@@ -101,14 +101,11 @@ def test_what_is_refused_is_what_the_plan_may_not_rent(offers: list[Offer]) -> N
     told = explained(fleet)
     for refused in told.refused:
         assert (
-            requirement_check.refusal(refused.offer, fleet.workloads[0], fleet.now, requirement_check.Unavailable())
+            offer_refusal.refusal(refused.offer, fleet.workloads[0], fleet.now, offer_refusal.Unavailable())
             == refused.why
         )
     for found in told.candidates:
-        assert (
-            requirement_check.refusal(found.offer, fleet.workloads[0], fleet.now, requirement_check.Unavailable())
-            is None
-        )
+        assert offer_refusal.refusal(found.offer, fleet.workloads[0], fleet.now, offer_refusal.Unavailable()) is None
 
 
 DECISIONS: list[tuple[Decision, dict[str, Any]]] = [

@@ -153,7 +153,7 @@ def _is_struck(fleet: Fleet, caps: Limits, faulty: frozenset[str], market: str) 
 
 
 def test_a_deadline_that_may_soon_force_on_demand_capacity_is_told() -> None:
-    """Its search goes before those of others (`agent/observe/offer_searches.py`)."""
+    """Its search goes before those of others (`agent/observe/search_queue.py`)."""
     pressed, relaxed = (
         builders.workload(name, deadline=Deadline(10.0, builders.NOW + dt.timedelta(hours=hours)))
         for name, hours in (("late", 10.5), ("early", 60.0))

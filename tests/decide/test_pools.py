@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agent.decide import market_sentences, plan
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits.limits import Limits
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.decide.reconcile import market_alerts, readback, reconcile
 from agent.decide.reconcile.losses import cause
 from agent.decide.reconcile.pass_memory import Memory
@@ -152,12 +152,10 @@ def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None
     shown = tuple(builders.offer(number, dlperf=figure) for number, figure in ((1, 70.0), (2, 80.0), (3, 99.0)))
     unmeasured = builders.offer(4, dlperf=0.0)
     found = (
-        requirement_check.OffersByMarkets({"vast": (*shown, unmeasured), "runpod": (pool,)})
-        .of(builders.workload())
-        .offers
+        offer_refusal.OffersByMarkets({"vast": (*shown, unmeasured), "runpod": (pool,)}).of(builders.workload()).offers
     )
     assert {row.offer_id: row.dlperf for row in found} == {"a1": 70.0, "a2": 80.0, "a3": 99.0, "a4": 0.0, "a9": 160.0}
-    alone = requirement_check.OffersByMarkets({"runpod": (pool,)}).of(builders.workload()).offers
+    alone = offer_refusal.OffersByMarkets({"runpod": (pool,)}).of(builders.workload()).offers
     assert [row.dlperf for row in alone] == [0.0]
 
 
@@ -168,7 +166,7 @@ def test_a_pool_that_our_checks_measured_is_worth_that() -> None:
     checks = [HostCheck(f"a{each}", "runpod", POOL, "", pool.gpu, 2, 0.0, builders.NOW, 60.0) for each in range(3)]
 
     def worth(*known: HostCheck) -> float:
-        books = requirement_check.OffersByMarkets({"vast": (like, other), "runpod": (pool,)}, known)
+        books = offer_refusal.OffersByMarkets({"vast": (like, other), "runpod": (pool,)}, known)
         return {row.offer_id: row.dlperf for row in books.of(builders.workload()).offers}["a9"]
 
     assert worth(*checks, promised) == pytest.approx(180.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
-from agent.decide.pricing import funnel, offer_terms, requirement_check
+from agent.decide.pricing import funnel, offer_refusal, offer_terms
 from agent.decide.strategy import Proposal, Tuned, View
 from agent.domain.market import gpu
 from agent.domain.market.interruption import Cause
@@ -176,7 +176,7 @@ def test_explain_and_the_funnel_count_by_the_price_of_the_model() -> None:
     )
     view = msgspec.structs.replace(builders.view(offers=rows), sample=rows, sampled_at=builders.NOW)
     fleet = builders.fleet(workloads=(work(),), markets={"vast": view})
-    found = funnel.of(fleet, work(), requirement_check.Unavailable())
+    found = funnel.of(fleet, work(), offer_refusal.Unavailable())
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("price", 1)]
     assert found.steps[0].wanted == "at $1.0000/h or less (RTX 3090 $0.1500/h, H100 SXM $2.1000/h)"
@@ -203,7 +203,7 @@ def test_a_slot_stays_empty_beside_an_offer_that_the_strategy_pays_less_for(ask:
     view = msgspec.structs.replace(builders.view(offers=rows), sample=rows, sampled_at=builders.NOW)
     fleet = builders.fleet(workloads=(work(),), markets={"vast": view})
     (made,) = plan.plan(fleet, TUNED, Limits()).decisions
-    found = funnel.of(fleet, work(), requirement_check.Unavailable())
+    found = funnel.of(fleet, work(), offer_refusal.Unavailable())
     assert found is not None
     assert found.fits == (1 if but else 0)
     assert made.reason.sentence == f"no offer fits within the price: {found.sentence}{but}"

@@ -11,7 +11,7 @@ from agent.decide import explain, plan
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
-from agent.decide.pricing import funnel, requirement_check
+from agent.decide.pricing import funnel, offer_refusal
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.losses import cause as causes
 from agent.decide.reconcile.pass_memory import Memory
@@ -332,7 +332,7 @@ def test_no_funnel_counts_on_an_unknown_price() -> None:
         second_price.unknown(2, ask=builders.per_hour("0.01")),
     )
     view = second_price.view(sample=rows, sampled_at=builders.NOW)
-    found = funnel.of(builders.fleet(markets={second_price.NAME: view}), work(), requirement_check.Unavailable())
+    found = funnel.of(builders.fleet(markets={second_price.NAME: view}), work(), offer_refusal.Unavailable())
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("price_unknown", 1)]
     assert found.cheapest is not None

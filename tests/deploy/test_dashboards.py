@@ -31,7 +31,7 @@ from agent.cli.shared import session
 from agent.cycle import Pass
 from agent.pass_metrics import Figures
 from agent.telemetry import metric_families
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import ports
 from tests.support.once import made_once
 

@@ -9,7 +9,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from prometheus_client import CollectorRegistry, generate_latest
 
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus"

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide.reconcile import agreed_rate, billing_turns, reconcile
+from agent.decide.reconcile import agreed_rate, billed_times, reconcile
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
@@ -38,7 +38,7 @@ def test_what_may_have_run_again_on_a_silent_host_counts_where_it_is_gone_before
 
     assert gone_at(46) is None
     assert gone_at(75) is None
-    with mock.patch.object(billing_turns, "_is_silent", return_value=False):
+    with mock.patch.object(billed_times, "_is_silent", return_value=False):
         broken = gone_at(75)
     assert broken is not None
     assert broken.point == 4
@@ -55,12 +55,12 @@ def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends
     )
     story = Story(161036, ("vast",), works, 43.0, 4.0, 0, deeds=deeds)
     assert play.play(story).broken is None
-    turned = billing_turns.turned
+    turned = billed_times.turned
 
-    def endless(*about: Any, **more: Any) -> billing_turns.Turned:
+    def endless(*about: Any, **more: Any) -> billed_times.Turned:
         return turned(*about, **more | {"ends_at": None})
 
-    with mock.patch.object(billing_turns, "turned", endless):
+    with mock.patch.object(billed_times, "turned", endless):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
@@ -71,7 +71,7 @@ def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> 
     """An on-demand renter took the GPU and left; no listing and no record tells that it ran again before the kill."""
     story = _killed_in_the_dark(Strike("vast", "listing", 40, "lost_before", times=40))
     assert play.play(story).broken is None
-    with mock.patch.object(billing_turns, "_may_be_given_back", return_value=False):
+    with mock.patch.object(billed_times, "_may_be_given_back", return_value=False):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
@@ -118,7 +118,7 @@ def test_what_we_paused_ourselves_is_not_given_back_in_a_dark_market(market: str
     works, dark = (Work("w0", "service", "ondemand", 1),), Strike(market, "listing", 50, "lost_before", times=40)
     story = Story(7, (market,), works, 60.0, 0.0, 0, (dark,), (Deed(30, "pause"), Deed(60, "kill")))
     assert play.play(story).broken is None
-    with mock.patch.object(billing_turns, "_may_be_given_back", lambda held, _: held.bills is Bills.DISK):
+    with mock.patch.object(billed_times, "_may_be_given_back", lambda held, _: held.bills is Bills.DISK):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
@@ -143,13 +143,13 @@ def test_it_counts_from_no_earlier_look_than_that() -> None:
     deeds = (Deed(50, "no_credit", 5, 0.97), Deed(88, "storm", 55, 0.35771688714543304), Deed(125, "kill"))
     story = Story(140, ("vast",), works, 25.0, 0.0, 0, deeds=deeds)
 
-    def forgotten(fleet: Fleet, _: Memory) -> dict[str, billing_turns.Look]:
+    def forgotten(fleet: Fleet, _: Memory) -> dict[str, billed_times.Look]:
         events = {name: view.events for name, view in fleet.markets.items()}
-        return {each.lease_id: billing_turns.Look(each.accrued_until, events[each.market]) for each in fleet.leases}
+        return {each.lease_id: billed_times.Look(each.accrued_until, events[each.market]) for each in fleet.leases}
 
     with mock.patch.object(reconcile, "METER_EVERY", dt.timedelta(hours=1)):
         assert play.play(story).broken is None
-        with mock.patch.object(billing_turns, "looks", forgotten):
+        with mock.patch.object(billed_times, "looks", forgotten):
             broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
@@ -203,7 +203,7 @@ def test_what_loads_again_may_have_run_until_the_first_look_that_lacks_it(cycle:
     works = (Work("w0", "service", "patient", 1),)
     story = Story(90918, ("vast",), works, 59.0, 0.0, 0, deeds=deeds)
     assert play.play(story).broken is None
-    with mock.patch.object(billing_turns, "_is_starting", return_value=True):
+    with mock.patch.object(billed_times, "_is_starting", return_value=True):
         broken = play.play(story).broken
     assert (broken is None) is loads
     assert broken is None or broken.point == 4

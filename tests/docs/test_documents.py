@@ -9,7 +9,7 @@ import typer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from agent.cli import main
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.markets.benches import EXEMPT
 from tests.markets.card import Card
 from tests.markets.cards import CARDS

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.clock import SteppedClock
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
@@ -21,7 +21,7 @@ async def test_a_sample_of_a_small_disk_says_nothing_of_larger_ones(clock: Stepp
     work = builders.workload(disk_gb=400.0, requirements=builders.requirements(gpu_models=("RTX 4090",)))
     async with pods.runpod_saying(pods.account, clock) as (runpod, _):
         sampled = await runpod.offers(asked(disk_gb=1.0, gpu_models=("RTX 4090",)))
-    refused = [requirement_check.refusal(row, work, clock.now(), requirement_check.Unavailable()) for row in sampled]
+    refused = [offer_refusal.refusal(row, work, clock.now(), offer_refusal.Unavailable()) for row in sampled]
     assert refused == [None, None]
 
 

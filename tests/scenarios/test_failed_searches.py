@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.observe.offer_searches import SURVEY_AGAIN, SURVEY_EVERY
+from agent.observe.search_queue import SURVEY_AGAIN, SURVEY_EVERY
 from tests.support.scene import MINUTE
 from tests.support.world import Rehearsed, play
 

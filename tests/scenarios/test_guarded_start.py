@@ -25,7 +25,7 @@ from agent.guard import guard_settings
 from agent.guard.checkpoints.advised_interval import AdvisedInterval
 from agent.ledger.tables.host_rows import Exposure
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work

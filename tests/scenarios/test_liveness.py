@@ -15,7 +15,7 @@ from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
-from agent.web.reading import views
+from agent.web.reading import verb_json
 from tests.support.world import MINUTE, POLL, Rehearsed, rehearsed, work
 
 EVERY = dt.timedelta(seconds=30)
@@ -49,7 +49,7 @@ async def test_a_dead_service_is_restarted_in_place_and_its_silence_is_not_usefu
         assert ready is not None
         await world.until(lambda: world.lease().unhealthy_since is not None, 200)
         assert services(world) == []
-        shown = views.slot(world.lease().slot, {}, (), world.leases())
+        shown = verb_json.slot(world.lease().slot, {}, (), world.leases())
         told = f"its service does not answer since {world.app.clock.now():%H:%M} UTC: port 8000 does not answer"
         assert shown["why"] == f"{told} (ConnectionRefusedError); restarts so far: 0"
         silent_for = world.clock.time() - (world.contract().running_since or 0.0) - 1800

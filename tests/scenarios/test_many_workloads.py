@@ -9,7 +9,7 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.deadline import Deadline
 from agent.observe import search_questions
-from agent.observe.search_pace import ASK_AGAIN
+from agent.observe.search_interval import ASK_AGAIN
 from tests.support.scene import POLL, START, work
 from tests.support.world import Rehearsed, play
 

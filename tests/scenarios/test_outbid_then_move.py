@@ -7,7 +7,7 @@ import pytest
 from agent.cli.watch import explain
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
-from agent.web.reading import views
+from agent.web.reading import verb_json
 from tests.support.world import rehearsed
 
 
@@ -56,8 +56,8 @@ async def test_each_way_that_was_weighed_is_told_with_its_price_after_it_was_don
         decided, weighed = await reader.decisions(), await reader.weighed()
         assert [made.reason.options for made in decided] == [()], "what it does since weighed nothing"
         assert world.app.seen is not None
-        shown = views.explained(world.app.seen, decided, weighed, "train")
-        assert views.explained(world.app.seen, decided, weighed, "another")["weighed"] == []
+        shown = verb_json.explained(world.app.seen, decided, weighed, "train")
+        assert verb_json.explained(world.app.seen, decided, weighed, "another")["weighed"] == []
         [told] = shown["weighed"]
         ways = {way["name"]: way for way in told["options"]}
         assert "move" in ways

@@ -14,7 +14,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.order import Order
 from agent.ledger.memory import Memory
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.act.test_signs_of_life import run, switched
 from tests.scenarios import test_dead_mans_switch as switch
 from tests.support import builders, s3_server

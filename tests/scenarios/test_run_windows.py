@@ -12,7 +12,7 @@ from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support.world import MINUTE, START, Rehearsed, rehearsed, work
 
 NIGHT = WindowRule("0 3 * * *", dt.timedelta(hours=1), "Europe/Berlin")

@@ -10,8 +10,8 @@ from agent.cli.watch import explain
 from agent.decide.strategy import Tuned
 from agent.domain.work.workload import WorkloadKind
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
-from agent.web.reading import views
+from agent.telemetry.metric_updates import Metrics
+from agent.web.reading import verb_json
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support.world import STILL, Rehearsed, rehearsed, work
@@ -23,7 +23,7 @@ TUNED = {"hedged": Tuned("hedged", Hedged(), HedgedParams(keep_warm=True, target
 def shown(world: Rehearsed) -> dict[str, Any]:
     """What `gpubid explain` says about the service."""
     assert world.app.seen is not None
-    (found,) = views.explained(world.app.seen, (), (), None)["now"]
+    (found,) = verb_json.explained(world.app.seen, (), (), None)["now"]
     return dict(found)
 
 
@@ -63,7 +63,7 @@ async def test_the_time_with_enough_warm_slots_is_kept_and_shown(tmp_path: Path,
         of_service = {"workload": "serve"}
         assert registry.get_sample_value("gpubid_service_availability_ratio", of_service) == after.availability
         assert registry.get_sample_value("gpubid_service_target_ratio", of_service) == 0.9
-        listed = views.fleet((SERVICE,), world.app.ledger.recollection(world.clock.now()), (), world.clock.now())
+        listed = verb_json.fleet((SERVICE,), world.app.ledger.recollection(world.clock.now()), (), world.clock.now())
         assert listed["services"][0]["short_hours"] == after.short_hours
         # A decision about a spare needs an offer in view, and searches have their own pace.
         await world.until(lambda: any(SAID in each["sentence"] for each in shown(world)["decisions"]), minutes=10)

@@ -16,7 +16,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work import public_key
 from agent.domain.work.order import Order
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support.world import POLL, Rehearsed, rehearsed, work
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"

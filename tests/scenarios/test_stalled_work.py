@@ -11,7 +11,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
-from agent.web.reading import views
+from agent.web.reading import verb_json
 from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 AFTER = dt.timedelta(minutes=6)
@@ -40,7 +40,7 @@ async def test_a_hang_is_warned_of_then_restarted_then_moved_then_held(tmp_path:
         assert lease.stalled_since is not None
         assert 0 <= lease.stalled_since.timestamp() - began - 600 <= 180
         assert 0 <= world.clock.time() - lease.stalled_since.timestamp() - AFTER.total_seconds() <= 120
-        assert views.slot(lease.slot, {}, (), world.leases())["why"] == (
+        assert verb_json.slot(lease.slot, {}, (), world.leases())["why"] == (
             f"its work shows no progress since {lease.stalled_since:%H:%M} UTC at {lease.billing_rate}; {WARNED}"
         )
         await world.until(lambda: world.lease().restarts == 1, 10)

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from agent.decide.pricing import ranking
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import bidding, ranking
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.decide.strategy import NEVER, Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer

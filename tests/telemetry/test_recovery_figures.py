@@ -8,16 +8,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import exposition
 
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.domain import money
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Reason, Rebid
-from agent.telemetry import metrics, recovery_metrics
+from agent.telemetry import metric_updates, recovery_metrics
 from agent.telemetry.recovery_metrics import ReachedPhase
 from tests.support import builders
-from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
+from tests.telemetry.test_metric_updates import LEASE, NOW, SLOT, WORK, fleet
 
 SOON = timedelta(seconds=10)
 LOST = msgspec.structs.replace(LEASE, state=LeaseState.PAUSED, bills=Bills.DISK, run_since=None, state_since=NOW)
@@ -70,7 +70,7 @@ def test_a_workload_that_left_is_forgotten() -> None:
 
 def test_the_exemplar_names_the_intent() -> None:
     registry = CollectorRegistry()
-    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    figures = metric_updates.Metrics(registry, ["vast"], ["train"])
     figures.see_recovery([ReachedPhase("running", 42.0, "i9"), ReachedPhase("useful", 43.0)])
     page = exposition.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     assert '# {intent_id="i9"} 42.0' in page
@@ -81,7 +81,7 @@ def test_the_exemplar_names_the_intent() -> None:
 @pytest.mark.parametrize(("losses", "flapping"), [(2, 0), (3, 1)])
 def test_a_host_flaps_that_interrupts_three_times_within_a_day(losses: int, flapping: int) -> None:
     registry = CollectorRegistry()
-    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    figures = metric_updates.Metrics(registry, ["vast"], ["train"])
     seen = [Loss(NOW, SLOT, "vast", "h1", Cause.OUTBID)] * losses + [Loss(NOW, SLOT, "vast", "h2", None)]
     figures.see_flapping(seen, NOW + timedelta(hours=23))
     assert registry.get_sample_value("gpubid_hosts_flapping", {"market": "vast"}) == flapping
@@ -91,10 +91,10 @@ def test_a_host_flaps_that_interrupts_three_times_within_a_day(losses: int, flap
 
 def test_the_cheapest_fitting_offers_are_shown_and_kept() -> None:
     registry = CollectorRegistry()
-    figures = metrics.Metrics(registry, ["vast"], ["train"])
+    figures = metric_updates.Metrics(registry, ["vast"], ["train"])
     fits = builders.offer(ask=builders.per_hour("0.50"), floor=builders.per_hour("0.20"))
     rows = [fits, builders.offer(2, ask=builders.per_hour("0.40"), floor=builders.per_hour("0.10"), gpus=8)]
-    figures.see_prices("vast", "train", *requirement_check.cheapest(rows, WORK, NOW))
+    figures.see_prices("vast", "train", *offer_refusal.cheapest(rows, WORK, NOW))
     figures.see_prices("vast", "train", None, None)
     at = {"market": "vast", "workload": "train"}
     assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) == pytest.approx(0.2)

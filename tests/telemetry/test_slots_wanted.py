@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import builders
 from tests.support.builders import NOW
 

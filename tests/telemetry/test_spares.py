@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from agent.domain.work.decision import SPARE, Hold, Reason
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import builders
 
 

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from agent.domain.work.ready_sign import Readiness, ReadySign
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import builders
 from tests.support.builders import ago, slot
 from tests.support.expiring import held

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 import pytest
 
-from agent.telemetry import metric_families, metrics
+from agent.telemetry import metric_families, metric_updates
 from agent.telemetry.health import Health
 from agent.web.request_checks.refusal_log import Refusals
 from agent.web.web_server import ListenError, Server
@@ -34,7 +34,7 @@ def health(seconds: Seconds) -> Health:
 @pytest.fixture
 async def page(health: Health, seconds: Seconds) -> AsyncIterator[str]:
     registry = metric_families.registry()
-    metrics.Metrics(registry, ["vast"], ["train"])
+    metric_updates.Metrics(registry, ["vast"], ["train"])
     server = Server("127.0.0.1", 0, registry, health, refusals=Refusals(seconds))
     host, port = await server.start()
     yield f"http://{host}:{port}"

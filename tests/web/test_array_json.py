@@ -11,7 +11,7 @@ from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.workload import WorkloadKind
 from agent.ledger.memory import Memory
 from agent.web.feed import openapi
-from agent.web.reading import views
+from agent.web.reading import verb_json
 from agent.web.reading.workload_rows import array_json
 from tests.support import builders, contract
 from tests.support.builders import NOW
@@ -48,7 +48,7 @@ def test_slots_that_are_empty_for_one_reason_share_a_line_and_finished_ones_have
     memory = Memory()
     done = OperatorHold(Word.DONE, hold.of_slot(builders.slot("sweep", 0)), NOW, "its end")
     memory.put_expiring({done.place: done})
-    shown = views.fleet((WORK,), memory.recollection(NOW), (), NOW)
+    shown = verb_json.fleet((WORK,), memory.recollection(NOW), (), NOW)
     assert list(fleet._in_order(shown)) == []
     reasons = list(fleet._reasons(shown))
     assert reasons == ["sweep/1 and 98 more: no cycle has decided about it yet"]

@@ -13,7 +13,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
 from agent.ledger.store import Ledger
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import status_json, views
+from agent.web.reading import status_json, verb_json
 from tests.support import builders
 
 NOW = builders.NOW
@@ -65,7 +65,7 @@ async def test_leases_and_decisions_are_gone_through_once_and_not_for_each_slot(
         if name == "status":
             shown = status_json.shown((work,), recollection, decided, NOW, (), Limits())
         else:
-            shown = views.fleet((work,), recollection, decided, NOW)
+            shown = verb_json.fleet((work,), recollection, decided, NOW)
         passes.append((Leases.passes, Decisions.passes))
         assert [row["lease"] for row in shown["slots"]] == [f"vast-{index}" for index in range(slots)]
         assert [row["why"] for row in shown["slots"]] == [

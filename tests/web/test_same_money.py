@@ -10,9 +10,9 @@ from agent.decide.limits.limits import Limits
 from agent.domain.money import MICROS
 from agent.ledger.reader import open_reader
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from agent.web.feed.live_feed import LiveFeed
-from agent.web.reading import spend_reports, status_json, views
+from agent.web.reading import spend_reports, status_json, verb_json
 from tests.support.scene import work
 from tests.support.world import Rehearsed, play
 
@@ -36,7 +36,7 @@ async def told(world: Rehearsed) -> tuple[dict[str, int], set[str]]:
     reader = await open_reader(world.app.ledger.path)
     try:
         known = await reader.recollection(now)
-        fleet, status = views.fleet((), known, (), now), status_json.shown((), known, (), now, (), Limits())
+        fleet, status = verb_json.fleet((), known, (), now), status_json.shown((), known, (), now, (), Limits())
         found = {"fleet": micros(fleet["spent_today_dollars"]), "status": micros(status["spent_today_dollars"])}
         instants = {fleet["now"], status["now"]}
         for route, baseline in REPORTS:

@@ -8,7 +8,7 @@ import aiohttp
 from prometheus_client import CollectorRegistry
 
 from agent.pass_metrics import Figures
-from agent.telemetry.metrics import Metrics
+from agent.telemetry.metric_updates import Metrics
 from tests.support import spending
 from tests.web.page import served
 

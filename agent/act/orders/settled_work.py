@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from agent.act import record
-from agent.decide.reconcile.tasks import finished_work
-from agent.decide.reconcile.tasks.finished_work import Finished
+from agent.decide.reconcile.tasks import credited_work
+from agent.decide.reconcile.tasks.credited_work import Finished
 from agent.domain.record.hold import Word
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
@@ -27,12 +27,12 @@ async def of(ledger: Ledger, order: Order, endings: Iterable[Release | Pause]) -
     except LedgerError:
         return ()
     mine = {lease_id: [loss for loss in losses if loss.lease_id == lease_id] for lease_id in ended}
-    found = (finished_work.of_person(lease, mine[lease_id]) for lease_id, lease in ended.items())
+    found = (credited_work.of_person(lease, mine[lease_id]) for lease_id, lease in ended.items())
     return tuple(each for each in found if each is not None)
 
 
 def write(tx: Transaction, finished: Iterable[Finished], now: datetime) -> None:
     """Record finished work as useful, and forget its losses."""
     for done in finished:
-        record.add_charges(tx, done.lease, finished_work.charges(done, done.lost or 0), now)
+        record.add_charges(tx, done.lease, credited_work.charges(done, done.lost or 0), now)
         tx.forget_loss(done.lease.lease_id, done.ended_at)

@@ -20,7 +20,7 @@ from agent.clock import PacedClock, SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.decide.strategy import Tuned
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.tenure import Tenure
@@ -234,7 +234,7 @@ def _fits(ask: Ask, work: Workload, model: Callable[[str], GpuModel], now: datet
         and ask.inet_down_mbps >= (wants.min_inet_down_mbps or 0.0)
         and ask.vram_mb >= (wants.min_vram_mb or 0)
         and ask.disk_gb >= work.disk_gb
-        and ask.ends_at - now.timestamp() >= requirement_check.LEAST_STAY.total_seconds()
+        and ask.ends_at - now.timestamp() >= offer_refusal.LEAST_STAY.total_seconds()
     )
 
 

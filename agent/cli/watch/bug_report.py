@@ -142,14 +142,14 @@ async def _metrics(config: "Config") -> str:
 async def _events(config: "Config") -> str:
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     try:
         reader = await open_reader(ledger_access.place_of(config))
     except LedgerError as error:
         return error.sentence
     try:
-        return json.dumps(views.events(await reader.events(limit=MOST_EVENTS)), indent=1)
+        return json.dumps(verb_json.events(await reader.events(limit=MOST_EVENTS)), indent=1)
     finally:
         await reader.close()
 

@@ -47,7 +47,7 @@ def _shown(
     settings: "Config", tuned: "Mapping[str, Tuned]", workload: str | None, query: dict[str, str] | None
 ) -> dict[str, Any]:
     from agent.cli.watch.preview import preview
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     if workload is not None:
         ledger_questions.name_of(settings, workload)
@@ -58,7 +58,7 @@ def _shown(
     seen = preview(settings, tuned)
     has_none = ledger_access.is_missing(settings)
     decided, weighed, beside = ([], [], []) if has_none else ledger_questions.ledger(settings, _last)
-    return views.explained(seen, decided, weighed, workload, beside)
+    return verb_json.explained(seen, decided, weighed, workload, beside)
 
 
 async def _last(

@@ -51,12 +51,12 @@ def shown(file: Path) -> dict[str, Any]:
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     """Return the fleet's document from the ledger, without a daemon."""
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     now = await ledger_questions.present(reader)
     known, decided = await reader.recollection(now), await reader.decisions()
     notices = await last_notices(reader, known, now)
-    return views.fleet(config.workloads, known, decided, now, notices, config.limits)
+    return verb_json.fleet(config.workloads, known, decided, now, notices, config.limits)
 
 
 async def last_notices(reader: "Reader", known: "Recollection", now: "datetime") -> "list[Notice]":

@@ -61,14 +61,14 @@ def events(
     """Show every pause, resume, rent and release with its cause, evidence and money."""
     from agent.domain import money
     from agent.domain.market.interruption import announced
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     start = instants.instant("--since", since)
     asked = {"since": start.isoformat() if start else None, "workload": workload, "limit": str(limit)}
     query = [(key, value) for key, value in asked.items() if value is not None]
     shown = _shown(
         config, "/events", [*query, *(("kind", one) for one in kind or ())],
-        lambda reader: reader.events(start, None, workload, kind or (), limit), views.events,
+        lambda reader: reader.events(start, None, workload, kind or (), limit), verb_json.events,
     )  # fmt: skip
     _refuse_unknown(config, workload, kind or (), shown)
     if as_json:
@@ -99,14 +99,14 @@ def prices(
     """Show changes of asks and floors."""
     from agent.domain import money
     from agent.domain.market import gpu as gpus
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     model = gpus.model(gpu) if gpu is not None else None
     start = instants.instant("--since", since)
     asked = {"since": start.isoformat() if start else None, "gpu": gpu, "host": host, "limit": str(limit)}
     shown = _shown(
         config, "/prices", [(key, value) for key, value in asked.items() if value],
-        lambda reader: reader.prices(None, model, host, start, None, limit), views.prices,
+        lambda reader: reader.prices(None, model, host, start, None, limit), verb_json.prices,
     )  # fmt: skip
     if as_json:
         session.print_json(shown)
@@ -313,7 +313,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     settings = last_good.place(config)
     try:
@@ -330,7 +330,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     if as_json:
-        session.print_json(views.plain(asdict(verification)) | {"is_sound": verification.is_sound})
+        session.print_json(verb_json.plain(asdict(verification)) | {"is_sound": verification.is_sound})
     else:
         _say_verified(verification)
     if not verification.is_sound or verification.moved:

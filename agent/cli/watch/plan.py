@@ -7,7 +7,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     """Show what the next cycle would do, and do nothing."""
     from agent.cli.watch.preview import preview
     from agent.decide import explain
-    from agent.web.reading import views
+    from agent.web.reading import verb_json
 
     read = last_good.read(config)
     if isinstance(read, last_good.Broken):
@@ -15,7 +15,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     else:
         # A person who may not read the ledger or lacks a key gets the decisions of the daemon's last cycle.
         shown = ledger_questions.daemon(read[0], "/plan", first=not session.has_keys(read[0]))
-        shown = shown if shown is not None else views.plan(preview(*read))
+        shown = shown if shown is not None else verb_json.plan(preview(*read))
     if as_json:
         session.print_json(shown)
         return

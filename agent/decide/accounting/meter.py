@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from agent.decide.accounting.billed import Billed
+from agent.decide.accounting.bill_cost import Billed
 from agent.decide.pricing import loss_rate
 from agent.domain import money
 from agent.domain.record.lease import Bills, Lease

@@ -8,7 +8,7 @@ Invariants:
 1. Of every span, paid = loading + restoring + useful + lost, exactly; each microsecond has one phase.
 2. Splitting a span in one piece or in many gives the same sums.
 3. Time that an interruption wastes moves from useful to lost, on the days on which the work was done. What a batch's
-   own end counted as lost moves back once the work is done (`finished_work.py`).
+   own end counted as lost moves back once the work is done (`credited_work.py`).
 """
 
 from collections.abc import Iterable, Sequence

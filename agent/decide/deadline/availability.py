@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from agent.decide.deadline import hazards
-from agent.decide.pricing import cooldowns, requirement_check
+from agent.decide.pricing import cooldowns, offer_refusal
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.tenure import Tenure
@@ -211,7 +211,7 @@ def going_rate(fleet: Fleet, work: Workload, closed: frozenset[str] = frozenset(
 
 
 def _floors(fleet: Fleet, work: Workload, closed: frozenset[str]) -> list[UsdPerHour]:
-    refused = requirement_check.Unavailable(cooling=cooldowns.without_capacity(fleet))
+    refused = offer_refusal.Unavailable(cooling=cooldowns.without_capacity(fleet))
     return [
         row.floor
         for name, view in fleet.markets.items()
@@ -219,5 +219,5 @@ def _floors(fleet: Fleet, work: Workload, closed: frozenset[str]) -> list[UsdPer
         for row in view.offers
         if row.floor is not None
         and row.floor + row.disk_rate(work.disk_gb) <= work.price_of(row.gpu)
-        and requirement_check.refusal(row, work, fleet.now, refused) is None
+        and offer_refusal.refusal(row, work, fleet.now, refused) is None
     ]

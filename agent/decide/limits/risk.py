@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.facts import Alert
 from agent.decide.limits import limits
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
@@ -56,7 +56,7 @@ def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
 
 
 def _fitting(fleet: Fleet, work: Workload) -> Iterator[Offer]:
-    fits = requirement_check.fitting(work, fleet.now)
+    fits = offer_refusal.fitting(work, fleet.now)
     for name, view in fleet.markets.items():
         if work.may_use(name):
             yield from (row for row in view.offers if fits(row))

@@ -1,7 +1,7 @@
 """Why nothing fits: how many offers of a market's sample are left after each requirement of a workload.
 
 Invariants:
-1. Each offer is dropped at one step: the first requirement that it fails, in the order of `requirement_check.refusal`,
+1. Each offer is dropped at one step: the first requirement that it fails, in the order of `offer_refusal.refusal`,
    or the price.
 2. The counts are of a sample: the answer to one wide search.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
@@ -32,7 +32,7 @@ class Step:
     """One requirement that some offers fail."""
 
     code: str
-    """The code of `requirement_check.refusal`, or `price`."""
+    """The code of `offer_refusal.refusal`, or `price`."""
     wanted: str
     """The requirement, in words that follow a count."""
     left: int
@@ -148,9 +148,7 @@ _WANTED: Mapping[str, _Wanted] = {
 }
 
 
-def of(
-    fleet: Fleet, work: Workload, taken: requirement_check.Unavailable, closed: Collection[str] = ()
-) -> Funnel | None:
+def of(fleet: Fleet, work: Workload, taken: offer_refusal.Unavailable, closed: Collection[str] = ()) -> Funnel | None:
     """Return the funnel of a workload over the last samples of its markets; None if there is no sample.
 
     `closed` are its fallback markets that are not used yet.
@@ -179,9 +177,9 @@ def _rows(fleet: Fleet, work: Workload) -> list[Offer]:
     return [row for name, view in fleet.markets.items() if work.may_use(name) for row in view.sample]
 
 
-def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.Unavailable) -> str:
+def _failed(row: Offer, work: Workload, now: datetime, taken: offer_refusal.Unavailable) -> str:
     """Return the code of the first requirement that an offer fails, or an empty text."""
-    why = requirement_check.refusal(row, work, now, taken)
+    why = offer_refusal.refusal(row, work, now, taken)
     if why is not None:
         return why.code
     if row.is_price_unknown:
@@ -205,7 +203,7 @@ def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, 
     return tuple(steps)
 
 
-def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) -> Relaxed | None:
+def relaxed(fleet: Fleet, work: Workload, taken: offer_refusal.Unavailable) -> Relaxed | None:
     """Return the requirement whose removal alone lets the most offers fit; among equals, the one with the lowest price.
 
     Return None if no single removal helps. It checks every offer again for each requirement, so it is for a person, not
@@ -222,13 +220,13 @@ def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) 
 
 
 def _prices_without(
-    code: str, rows: list[Offer], work: Workload, now: datetime, taken: requirement_check.Unavailable
+    code: str, rows: list[Offer], work: Workload, now: datetime, taken: offer_refusal.Unavailable
 ) -> list[UsdPerHour]:
     without = _WANTED[code].without
     if code != PRICE and without is None:
         return []
     relaxed = work if without is None else without(work)
-    fitting = (row for row in rows if requirement_check.refusal(row, relaxed, now, taken) is None)
+    fitting = (row for row in rows if offer_refusal.refusal(row, relaxed, now, taken) is None)
     prices = ((row.gpu, price) for row in fitting if (price := _price(row, work)) is not None)
     return [price for model, price in prices if code == PRICE or price <= work.price_of(model)]
 

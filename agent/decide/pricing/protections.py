@@ -210,7 +210,7 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
     """Return whether a protection bars this way to rent an offer.
 
-    `requirement_check` checks the cooldowns of owners and markets.
+    `offer_refusal` checks the cooldowns of owners and markets.
     """
     if not cooling:
         return False

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide.pricing import host_record, protections, requirement_check, useful_hour, value_limit
+from agent.decide.pricing import host_record, offer_refusal, protections, useful_hour, value_limit
 from agent.decide.pricing.measured_speed import UNMEASURED, Speeds
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.market import offer
@@ -22,11 +22,11 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def ranking(
-    book: requirement_check.OrderedOffers,
+    book: offer_refusal.OrderedOffers,
     work: workload.Workload,
     pricing: Pricing,
     judged: Judged,
-    taken: requirement_check.Unavailable,
+    taken: offer_refusal.Unavailable,
     now: datetime,
     market_loss_rate: float,
 ) -> Iterator[Candidate]:
@@ -37,11 +37,11 @@ def ranking(
     offer better than its bound.
     """
     found: list[tuple[float, str, int, Candidate]] = []
-    fits = requirement_check.fitting(work, now)
+    fits = offer_refusal.fitting(work, now)
     for place, (bound, candidate) in enumerate(book.rising(work.requirements)):
         while found and found[0][0] < bound:
             yield heapq.heappop(found)[3]
-        if not fits(candidate) or not requirement_check.is_free(candidate, taken):
+        if not fits(candidate) or not offer_refusal.is_free(candidate, taken):
             continue
         ways = [way for way in pricing(candidate) if not _is_barred(candidate, way, taken)]
         speed = min(judged.speeds.get((candidate.host, candidate.gpu), 1.0), 1.0) if judged.speeds else 1.0
@@ -60,7 +60,7 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
         work.markets,
         # Without markets of its own a workload may use all of them, also as a fallback.
         work.fallback.markets if work.markets else (),
-        requirement_check.wanted(work),
+        offer_refusal.wanted(work),
         useful_hour.horizon_hours(work),
         work.image_gb,
         work.dataset_gb,
@@ -92,7 +92,7 @@ class Replay:
             place += 1
 
 
-def _is_barred(candidate: offer.Offer, way: useful_hour.Way, taken: requirement_check.Unavailable) -> bool:
+def _is_barred(candidate: offer.Offer, way: useful_hour.Way, taken: offer_refusal.Unavailable) -> bool:
     return taken.refuses(candidate, way) or protections.is_barred(candidate, way.tenure, taken.cooling)
 
 

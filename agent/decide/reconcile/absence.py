@@ -15,7 +15,7 @@ import msgspec
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.facts import Alert, Fact, LeaseChanged
-from agent.decide.reconcile import agreed_rate, billing_turns, loading_time, ownership
+from agent.decide.reconcile import agreed_rate, billed_times, loading_time, ownership
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Absence, Memory
@@ -154,8 +154,8 @@ def _gone(
     missed_at = max(between[1], last_seen)
     is_release = lease.state is LeaseState.RELEASING
     # Before a release whose answer was lost, the market may have given the lease back, as before one that it confirmed.
-    ends = billing_turns.to_the_end(
-        lease, billing_turns.Look(last_seen, view.events, view.rules), missed_at, is_ordered=is_release
+    ends = billed_times.to_the_end(
+        lease, billed_times.Look(last_seen, view.events, view.rules), missed_at, is_ordered=is_release
     )
     stopped_at = meter.first_stop(ends, last_seen)
     work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from agent.decide.accounting import meter, phases, running_time
-from agent.decide.reconcile import agreed_rate, billing_turns, waiting_verdict, workload_end
+from agent.decide.reconcile import agreed_rate, billed_times, waiting_verdict, workload_end
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
@@ -65,7 +65,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         host_floor=offer.floor,
         ends_at=offer.ends_at,
         bid_since=now,
-        end_reason=billing_turns.LEFTOVER if is_leftover else "",
+        end_reason=billed_times.LEFTOVER if is_leftover else "",
         vram_mb=offer.vram_mb,
         egress_micros_per_gb=offer.egress_micros_per_gb,
     )

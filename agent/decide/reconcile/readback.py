@@ -9,7 +9,7 @@ import msgspec
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import billing_turns, unread_rows
+from agent.decide.reconcile import billed_times, unread_rows
 from agent.domain import money
 from agent.domain.market import gpu_identity, host
 from agent.domain.market.gpu import GpuModel
@@ -97,7 +97,7 @@ def refused_and_done(lease: Lease, row: Instance, fact: LeaseChanged | None) -> 
 
     It is released in any case. As a rent that was not as ordered it also gives its market a cooldown.
     """
-    is_leftover = lease.state is LeaseState.RELEASING and lease.end_reason == billing_turns.LEFTOVER
+    is_leftover = lease.state is LeaseState.RELEASING and lease.end_reason == billed_times.LEFTOVER
     if not is_leftover or row.state not in _STARTED:
         return fact
     change = fact or LeaseChanged(lease, lease, None)

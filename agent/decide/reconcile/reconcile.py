@@ -20,7 +20,7 @@ from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import (
     absence,
     agreed_rate,
-    billing_turns,
+    billed_times,
     doubt,
     doubted_terms,
     groundless_releases,
@@ -181,7 +181,7 @@ def _listed(
     fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lease: Lease, row: Instance
 ) -> tuple[list[LeaseChanged], Suspicion | None]:
     """Return the changes of a lease by its row, oldest first, and a suspicion that waits for the next look."""
-    shown = billing_turns.as_shown(view, row)
+    shown = billed_times.as_shown(view, row)
     judged = waiting_verdict.unmarked(lease)
     started = doubt.started(fleet, judged, row)
     over = unseen_stops.changes(fleet, shown, started, row, _lost, _updated)
@@ -343,7 +343,7 @@ def _lost(
         has_failed=has_failed,
         end_reason=failure or (guard_switch.SWITCHED if switched else lease.end_reason),
         is_held=lease.is_held,
-        has_run=lease.has_run or billing_turns.may_have_run(lease, view, row, between, fleet.poll),
+        has_run=lease.has_run or billed_times.may_have_run(lease, view, row, between, fleet.poll),
     )
     kind = EventKind.LEASE_INTERRUPTED if was_running else EventKind.LEASE_START_LOST
     if was_running and workload_end.is_own_end(fleet, lease, why):
@@ -366,8 +366,8 @@ def _updated(
     is_same_bid = row.limit in {None, lease.bid_limit} and interruption_notice.at(lease, row) == lease.notice_at
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
     is_same = lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end
-    has_run = lease.has_run or billing_turns.may_have_run(lease, view, row, between, fleet.poll)
-    is_due |= has_run is not lease.has_run or billing_turns.may_have_been_given_back(lease, view, between)
+    has_run = lease.has_run or billed_times.may_have_run(lease, view, row, between, fleet.poll)
+    is_due |= has_run is not lease.has_run or billed_times.may_have_been_given_back(lease, view, between)
     if is_same and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)

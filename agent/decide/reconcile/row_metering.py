@@ -6,8 +6,8 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
-from agent.decide.accounting.billed import Billed
-from agent.decide.reconcile import agreed_rate, billing_turns, loading_time
+from agent.decide.accounting.bill_cost import Billed
+from agent.decide.reconcile import agreed_rate, billed_times, loading_time
 from agent.decide.reconcile.losses import interruption_notice
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain import money
@@ -57,7 +57,7 @@ def metered(
     # The row shows the time of the listing; the next listing reads the market's record since then.
     until = max(lease.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or lease.ends_at
-    change = billing_turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
+    change = billed_times.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
     ran = _ran(lease, row, change)
     work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
     promised = phases.promise(work, kept_at)
@@ -85,7 +85,7 @@ def metered(
     return running_time.counted(lease, after, charges, promised.ready), tuple(charges)
 
 
-def _ran(lease: Lease, row: Instance, change: billing_turns.Turned) -> phases.Ran:
+def _ran(lease: Lease, row: Instance, change: billed_times.Turned) -> phases.Ran:
     """Return since when the lease runs by its row, or when it stopped running."""
     is_lost = not lease.paused_by_us and lease.state is not LeaseState.RELEASING
     if row.state is InstanceState.RUNNING:
@@ -94,13 +94,13 @@ def _ran(lease: Lease, row: Instance, change: billing_turns.Turned) -> phases.Ra
     return phases.Ran(None, None if lease.run_since is None else _stopped_at(change), is_lost=is_lost)
 
 
-def _goes_on(row: Instance, change: billing_turns.Turned) -> bool:
+def _goes_on(row: Instance, change: billed_times.Turned) -> bool:
     """Return whether the same stretch of running goes on: it did not stop and start again between two looks."""
     has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
     return row.state is InstanceState.RUNNING and not has_stopped
 
 
-def _stopped_at(change: billing_turns.Turned) -> datetime:
+def _stopped_at(change: billed_times.Turned) -> datetime:
     return min(meter.first_stop(change.turns, change.at), change.at)
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate
-from agent.decide.reconcile.billing_turns import BILLED_AFTER, long_unseen
+from agent.decide.reconcile.billed_times import BILLED_AFTER, long_unseen
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent

@@ -15,7 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, liveness, probing, stalls
-from agent.decide.reconcile.tasks import array_proof, failed_tasks, finished_work, held_work
+from agent.decide.reconcile.tasks import array_proof, credited_work, failed_tasks, held_work
 from agent.decide.run_times import running_limits
 from agent.domain import span_text
 from agent.domain.fleet import Fleet
@@ -133,7 +133,7 @@ def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 def _is_unexplained(change: LeaseChanged) -> bool:
     if change.evidence is not None and change.evidence.rule == guard_switch.SWITCHED:
         return False
-    if change.cause in finished_work.NO_EVIDENCE:
+    if change.cause in credited_work.NO_EVIDENCE:
         return True
     is_denied = change.evidence is not None and change.evidence.rule == DENIAL
     return change.cause is Cause.HOST_GONE and is_denied and change.before.interrupted_by not in HOST_TROUBLE

@@ -19,7 +19,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements
 from agent.lab.bids import running_day
 from agent.lab.bids.bid_market import WorldMarket
 from agent.markets import port
-from agent.observe import offer_searches
+from agent.observe import search_queue
 from agent.simulator import climate_files
 from agent.simulator.instances.billing import Turn
 from agent.simulator.vast.world import World
@@ -29,7 +29,7 @@ START = running_day.START
 IMAGE = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 MODELS = ("RTX 4090", "RTX 3090")
 CHECKPOINT = Checkpoint(timedelta(minutes=15), timedelta(seconds=60), 2.0, CheckpointPlace.REMOTE)
-LOOK_AROUND = timedelta(seconds=min(offer_searches.SURVEY_OF_DEAR_EVERY, offer_searches.SURVEY_EVERY))
+LOOK_AROUND = timedelta(seconds=min(search_queue.SURVEY_OF_DEAR_EVERY, search_queue.SURVEY_EVERY))
 """A search without a need comes at a whole multiple of this after the last search."""
 ENDS_SOON = timedelta(hours=3)
 """A lease whose host leaves the market sooner may be moved for that reason."""
@@ -118,7 +118,7 @@ class Day(running_day.RunningDay):
     def _is_quiet(self, now: datetime) -> bool:
         if not (self.may_skip and self._was_quiet and self._seen == self._mark()):
             return False
-        if now - self._asked_at <= offer_searches.OFFERS_KEPT:
+        if now - self._asked_at <= search_queue.OFFERS_KEPT:
             return False
         if (now - self._asked_at) // LOOK_AROUND > (self._looked_at - self._asked_at) // LOOK_AROUND:
             return False

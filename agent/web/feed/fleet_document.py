@@ -36,7 +36,7 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import money_model, price_trail, read_model, runway, slot_model, workload_money
 from agent.web.feed.price_trail import Trail
-from agent.web.reading import slot_leases, status_json, views
+from agent.web.reading import slot_leases, status_json, verb_json
 from agent.web.reading.workload_rows import array_json, demand_json, run_times_json
 
 EVENTS = 30
@@ -183,7 +183,7 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[sl
     found = []
     for place in places:
         mine, last = having.by_slot.get(place, ()), recorded.get(place)
-        said = views.slot(place, holds, [last] if last else [], mine)
+        said = verb_json.slot(place, holds, [last] if last else [], mine)
         decision = planned.get(str(place)) or (_recorded(last) if last else None)
         row = _row(str(place), mine, trails, _useful_share(mine, lines, works.get(place.workload), of.now), decision)
         measured = _measured(of.known.guard_figures.get(row.lease or ""))

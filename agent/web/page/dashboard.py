@@ -22,7 +22,7 @@ from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail
 from agent.web.feed.fleet_document import Sources
 from agent.web.page import measured_words, shared_lines, slot_rows
-from agent.web.reading import shadow_json, slot_leases, views
+from agent.web.reading import shadow_json, slot_leases, verb_json
 from agent.web.reading.workload_rows import array_json
 
 ROWS = 50
@@ -86,7 +86,7 @@ async def story(lease: Lease, reader: Reader, now: datetime, figures: GuardFigur
     trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS, lease.ended_at)
     return {
         "now": now,
-        "lease": views.lease(lease),
+        "lease": verb_json.lease(lease),
         "measured": measured_words.words(figures, now),
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,

@@ -21,7 +21,7 @@ from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
 from agent.web.page import measured_words, shared_lines
 from agent.web.page.chart import Course
-from agent.web.reading import views
+from agent.web.reading import verb_json
 from agent.web.reading.slot_leases import SlotLeases
 
 
@@ -64,7 +64,7 @@ def _why_empty(place: Slot, holds: hold.Holds, decided: Mapping[Slot, Any]) -> t
     """Return why a slot is empty, without a reason of its own if it is done, and whether it is done."""
     if operator_holds.find(holds, (Word.DONE,), operator_holds.of_slot(place)) is not None:
         return "", True
-    return views.slot(place, holds, decided.get(place, ()), ())["why"], False
+    return verb_json.slot(place, holds, decided.get(place, ()), ())["why"], False
 
 
 def _shared(whys: Sequence[tuple[Slot, str, bool]]) -> list[Slot | SharedRow]:
@@ -94,7 +94,7 @@ async def shown(found: Sequence[Row], having: SlotLeases, sight: Sources, reader
             answer.append(_of_shared(row))
         elif isinstance(row, Slot):
             own = having.by_slot.get(row, ())
-            told = views.slot(row, holds, decided, own) | {"past": past[row], "is_loose": False, "is_shared": False}
+            told = verb_json.slot(row, holds, decided, own) | {"past": past[row], "is_loose": False, "is_shared": False}
             answer.append(told | {"leases": [_lease(each, courses, sight) for each in own]})
         else:
             told = {"slot": str(row.slot), "state": row.state.value, "why": "", "is_loose": True, "is_shared": False}
@@ -115,7 +115,7 @@ def _of_shared(row: SharedRow) -> dict[str, Any]:
 
 def _lease(lease: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
     measured = measured_words.words(sight.known.guard_figures.get(lease.lease_id), sight.now)
-    return views.lease(lease) | {"course": courses[lease.lease_id], "measured": measured}
+    return verb_json.lease(lease) | {"course": courses[lease.lease_id], "measured": measured}
 
 
 async def _courses(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:

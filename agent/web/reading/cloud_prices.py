@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.baselines import baseline_loading
 from agent.baselines.catalogue import Catalogue
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.domain.fleet import Fleet
 from agent.domain.market import host
 from agent.domain.market.offer import Offer
@@ -15,7 +15,7 @@ from agent.domain.work.workload import Workload
 
 MOST = 3
 """The most prices to show of one tenure."""
-_NOTHING_TAKEN = requirement_check.Unavailable()
+_NOTHING_TAKEN = offer_refusal.Unavailable()
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def of(fleet: Fleet, work: Workload, published: Catalogue) -> list[dict[str, Any
 def _offered(fleet: Fleet, work: Workload, servers: Iterable[str]) -> Iterator[dict[str, Any]]:
     views = [fleet.markets[name] for name in servers if work.may_use(name)]
     for row in (row for view in views for row in view.offers or view.sample):
-        if requirement_check.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None:
+        if offer_refusal.refusal(row, work, fleet.now, _NOTHING_TAKEN) is None:
             yield from _tenures(row, work)
 
 

@@ -19,7 +19,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import slot_leases, views
+from agent.web.reading import slot_leases, verb_json
 
 MOST_MISSING = 20
 """The most missing leases that are named one by one."""
@@ -52,7 +52,7 @@ def shown(
     daemon: Daemon | None = None,
 ) -> dict[str, Any]:
     """Return the state of the whole fleet. Without a `daemon` it is the ledger's last state, and not well."""
-    fleet = views.fleet(workloads, known, decided, now, (), caps)
+    fleet = verb_json.fleet(workloads, known, decided, now, (), caps)
     standing = committed_spend.committed(
         known.leases, known.intents, known.total, known.spend_of, now, volumes=known.volumes
     )

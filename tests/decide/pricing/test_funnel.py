@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.pricing import funnel, requirement_check
+from agent.decide.pricing import funnel, offer_refusal
 from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
@@ -45,18 +45,18 @@ def sampled(*rows: Offer, at: Any = AT) -> Fleet:
 
 
 def made(*rows: Offer, work: Workload = WORK) -> Funnel:
-    found = funnel.of(sampled(*rows), work, requirement_check.Unavailable())
+    found = funnel.of(sampled(*rows), work, offer_refusal.Unavailable())
     assert found is not None
     return found
 
 
 def dropped(*rows: Offer) -> Relaxed | None:
-    return funnel.relaxed(sampled(*rows), WORK, requirement_check.Unavailable())
+    return funnel.relaxed(sampled(*rows), WORK, offer_refusal.Unavailable())
 
 
 def test_without_a_sample_there_is_nothing_to_tell() -> None:
-    assert funnel.of(sampled(at=None), WORK, requirement_check.Unavailable()) is None
-    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), requirement_check.Unavailable()) is None
+    assert funnel.of(sampled(at=None), WORK, offer_refusal.Unavailable()) is None
+    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), offer_refusal.Unavailable()) is None
 
 
 def test_an_empty_sample_says_so() -> None:
@@ -106,7 +106,7 @@ def test_a_market_that_does_not_tell_of_data_centres_is_named_as_such() -> None:
     assert found.sentence.startswith(
         "of 6 offers sampled at 11:48 UTC, 3 whose market shows whether they are in a data centre, 1 in a data centre"
     )
-    relaxed = funnel.relaxed(sampled(*silent), work, requirement_check.Unavailable())
+    relaxed = funnel.relaxed(sampled(*silent), work, offer_refusal.Unavailable())
     assert relaxed is not None
     assert (relaxed.key, relaxed.fits) == ("datacenter", 3)
 
@@ -127,7 +127,7 @@ def test_each_offer_falls_out_once_and_the_rest_fits(changes: list[dict[str, Any
 
 def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
     row = builders.offer(1)
-    found = funnel.of(sampled(row), WORK, requirement_check.Unavailable(hosts={row.host}))
+    found = funnel.of(sampled(row), WORK, offer_refusal.Unavailable(hosts={row.host}))
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("host_held", 0)]
 
@@ -135,7 +135,7 @@ def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
 def test_an_empty_sample_says_what_its_market_lacks() -> None:
     missing = {Tenure.ON_DEMAND: "dstack has no fleet gpubid: `gpubid doctor` prints the file for `dstack apply -f`"}
     view = builders.view(sample=(), sampled_at=builders.NOW, not_sold=missing)
-    of = funnel.of(builders.fleet(markets={"vast": view}), builders.workload(), requirement_check.Unavailable())
+    of = funnel.of(builders.fleet(markets={"vast": view}), builders.workload(), offer_refusal.Unavailable())
     assert of is not None
     assert of.sentence.endswith(f"UTC found no offer at all: {missing[Tenure.ON_DEMAND]}")
 

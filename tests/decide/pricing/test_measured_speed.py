@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import measured_speed, ranking, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.decide.strategy import Candidate
 from agent.domain import card_benchmarks
 from agent.domain.market.gpu import GpuModel

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from agent.decide.pricing import protections, ranking
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.decide.pricing.protections import Incident
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.pricing.useful_hour import Way
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer

@@ -6,8 +6,8 @@ from itertools import islice, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide.pricing import ranking, requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
+from agent.decide.pricing import offer_refusal, ranking, useful_hour
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
 from agent.domain.market.host import HostKey, HostRecord
@@ -43,7 +43,7 @@ def brute_force(
     """Reckon every way of every offer that is not refused and sort."""
     found = []
     for offer in offers:
-        if requirement_check.refusal(offer, work, NOW, taken) is None:
+        if offer_refusal.refusal(offer, work, NOW, taken) is None:
             reckon = useful_hour.stay_cost(offer, work, hosts.get(offer.host), LOSS)
             costs = [reckon(way).per_useful for way in both_ways(offer)]
             found += [(min(costs), offer.offer_id)] if costs else []
@@ -104,7 +104,7 @@ def test_the_order_is_that_of_sorting_everything(
 def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Unavailable) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}, taken):
-        assert requirement_check.refusal(found.offer, work, NOW, taken) is None
+        assert offer_refusal.refusal(found.offer, work, NOW, taken) is None
 
 
 @given(markets())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.pricing import offer_terms, ranking, requirement_check, value_limit
+from agent.decide.pricing import offer_refusal, offer_terms, ranking, value_limit
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
@@ -23,7 +23,7 @@ def bids(work: Workload) -> offer_terms.Bids:
 
 
 def candidates(work: Workload, *offers: Offer, pricing: Pricing | None = None) -> list[Candidate]:
-    book, taken = requirement_check.OrderedOffers(offers), requirement_check.Unavailable()
+    book, taken = offer_refusal.OrderedOffers(offers), offer_refusal.Unavailable()
     judged = ranking.Judged({})
     return list(ranking.ranking(book, work, pricing or bids(work), judged, taken, builders.NOW, 0.15))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide.reconcile import billing_turns, readback
+from agent.decide.reconcile import billed_times, readback
 from agent.domain.market import gpu
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
@@ -81,11 +81,11 @@ def test_what_an_intent_does_not_know_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("state", "reason", "is_done"),
     [
-        (InstanceState.LOADING, billing_turns.LEFTOVER, True),
-        (InstanceState.RUNNING, billing_turns.LEFTOVER, True),
-        (InstanceState.PAUSED, billing_turns.LEFTOVER, False),
-        (InstanceState.FAILED, billing_turns.LEFTOVER, False),
-        (InstanceState.UNKNOWN, billing_turns.LEFTOVER, False),
+        (InstanceState.LOADING, billed_times.LEFTOVER, True),
+        (InstanceState.RUNNING, billed_times.LEFTOVER, True),
+        (InstanceState.PAUSED, billed_times.LEFTOVER, False),
+        (InstanceState.FAILED, billed_times.LEFTOVER, False),
+        (InstanceState.UNKNOWN, billed_times.LEFTOVER, False),
         (InstanceState.RUNNING, "ordered", False),
     ],
 )

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import msgspec
 
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import offer_refusal
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.strategy import AUTO, Auto
 from agent.domain.fleet import Fleet
@@ -73,7 +73,7 @@ def _valued(fleet: Fleet, work: Workload) -> Workload:
 
 def _lowest(offers: Iterable[Offer], work: Workload, fleet: Fleet, full: float) -> list[UsdPerHour]:
     """Return the asks of fitting offers with the disk, each for an hour at full speed, in rising order."""
-    fits = requirement_check.fitting(work, fleet.now)
+    fits = offer_refusal.fitting(work, fleet.now)
     return sorted(
         (row.ask + row.disk_rate(work.disk_gb)).scaled(1 / speed(row.dlperf, full, math.inf))
         for row in offers

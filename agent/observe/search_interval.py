@@ -28,7 +28,7 @@ class _Asked:
     barred: frozenset[str]
 
 
-class SearchPace:
+class SearchInterval:
     """The searches for each workload at one market."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.observe.search_pace import ASK_AGAIN, EARLY_EVERY, SearchPace
+from agent.observe.search_interval import ASK_AGAIN, EARLY_EVERY, SearchInterval
 
 POLL = 15.0
 HOUR = 3600.0
@@ -13,11 +13,11 @@ HOUR = 3600.0
 
 def searches(bars: Callable[[float], tuple[str, ...]], hours: float = 1.0) -> list[float]:
     """Return the instants of the searches of one need that stays, with the bars of each instant."""
-    pace = SearchPace()
+    pace = SearchInterval()
     return [at for each in range(int(hours * HOUR / POLL)) if _asks(pace, bars(at := each * POLL), at)]
 
 
-def _asks(pace: SearchPace, bars: tuple[str, ...], at: float, key: tuple[str, ...] = ("a",)) -> bool:
+def _asks(pace: SearchInterval, bars: tuple[str, ...], at: float, key: tuple[str, ...] = ("a",)) -> bool:
     is_due = pace.is_due("train", key, bars, at)
     if is_due:
         pace.count("train", key, bars, at)
@@ -61,7 +61,7 @@ def test_a_bar_that_comes_and_goes_costs_at_most_one_search_a_minute(every: int)
 
 
 def test_another_choice_is_searched_at_once_and_a_forgotten_workload_too() -> None:
-    pace = SearchPace()
+    pace = SearchInterval()
     assert _asks(pace, (), 0.0)
     assert not _asks(pace, (), 1.0)
     assert _asks(pace, (), 1.0, ("b",))
@@ -72,7 +72,7 @@ def test_another_choice_is_searched_at_once_and_a_forgotten_workload_too() -> No
 
 
 def test_a_due_search_that_is_not_sent_stays_due() -> None:
-    pace = SearchPace()
+    pace = SearchInterval()
     assert pace.is_due("train", ("a",), (), 0.0)
     assert pace.is_due("train", ("a",), (), 1.0)
     assert pace.last("train") == float("-inf")
@@ -82,7 +82,7 @@ def test_a_due_search_that_is_not_sent_stays_due() -> None:
 
 def test_a_search_that_fails_is_sent_again_in_a_minute_however_often_it_fails() -> None:
     """After an outage of half an hour an empty slot waited ten minutes more."""
-    pace, found = SearchPace(), []
+    pace, found = SearchInterval(), []
     for at in (each * POLL for each in range(280)):
         if _asks(pace, (), at):
             found.append(at)

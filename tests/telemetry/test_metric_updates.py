@@ -24,7 +24,8 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision
 from agent.domain.work.workload import Requirements, Workload
 from agent.markets import market_errors
-from agent.telemetry import metric_families, metrics
+from agent.telemetry import metric_families, metric_updates
+from agent.telemetry.metric_updates import Metrics
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SLOT = Slot("train", 0)
@@ -63,8 +64,8 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def figures(registry: CollectorRegistry) -> metrics.Metrics:
-    return metrics.Metrics(registry, markets=["vast"], workloads=["train"])
+def figures(registry: CollectorRegistry) -> Metrics:
+    return Metrics(registry, markets=["vast"], workloads=["train"])
 
 
 def fleet(**changes: object) -> Fleet:
@@ -77,7 +78,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
     return registry.get_sample_value(f"gpubid_{name}", labels)
 
 
-def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_intents([])
     for cause in Cause:
         assert value(registry, "interruptions_total", workload="train", market="vast", cause=cause.value) == 0
@@ -101,7 +102,7 @@ def test_every_limit_is_known_at_the_start() -> None:
     assert set(strikes) <= set(metric_families.LIMITS)
 
 
-def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: Metrics) -> None:
     seen = fleet()
     view = msgspec.structs.replace(seen.markets["vast"], not_sold={Tenure.INTERRUPTIBLE: "it says so"})
     figures.see_fleet(msgspec.structs.replace(seen, markets={"vast": view}))
@@ -109,7 +110,7 @@ def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: met
     assert value(registry, "market_capability", market="vast", tenure="on_demand") == 1
 
 
-def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet())
     assert value(registry, "market_available", market="vast") == 1
     assert value(registry, "market_view_timestamp_seconds", market="vast") == NOW.timestamp()
@@ -127,7 +128,7 @@ def test_the_fleet_as_it_is(registry: CollectorRegistry, figures: metrics.Metric
     assert value(registry, "spent_dollars", window="month") == 5
 
 
-def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figures: Metrics) -> None:
     assert set(metric_families.PROTECTIONS) == {each.name for each in protections.ALL}
     rests = (
         Cooldown(CooldownKind.STORM, "vast/RTX 4090", NOW + timedelta(minutes=1), "why"),
@@ -139,9 +140,7 @@ def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figur
     assert value(registry, "protection_cooldowns", protection="owner") == 0
 
 
-def test_each_slot_has_its_bid_and_floor_while_it_has_one(
-    registry: CollectorRegistry, figures: metrics.Metrics
-) -> None:
+def test_each_slot_has_its_bid_and_floor_while_it_has_one(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet())
     place = {"workload": "train", "slot": "train/0", "market": "vast"}
     assert value(registry, "slot_bid_dollars_per_hour", **place) == pytest.approx(0.30)
@@ -154,7 +153,7 @@ def test_each_slot_has_its_bid_and_floor_while_it_has_one(
 @pytest.mark.parametrize("market", ["vast", "runpod"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_slot_that_moves_has_bid_and_floor_of_its_new_lease_alone(
-    registry: CollectorRegistry, figures: metrics.Metrics, market: str, order: int
+    registry: CollectorRegistry, figures: Metrics, market: str, order: int
 ) -> None:
     new = msgspec.structs.replace(
         LEASE,
@@ -171,7 +170,7 @@ def test_a_slot_that_moves_has_bid_and_floor_of_its_new_lease_alone(
     assert generate_latest(registry).decode().count("gpubid_slot_bid_dollars_per_hour{") == 1
 
 
-def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, figures: Metrics) -> None:
     late = NOW + timedelta(hours=1)
     hosts = [Cooldown(CooldownKind.HOST, f"vast/{n}", NOW + timedelta(minutes=n), "why") for n in range(40)]
     others = [
@@ -188,7 +187,7 @@ def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, fig
 
 
 def test_what_guards_measured_has_a_series_a_figure_and_none_where_nothing_was(
-    registry: CollectorRegistry, figures: metrics.Metrics
+    registry: CollectorRegistry, figures: Metrics
 ) -> None:
     figures.named.see_measured({"train": {"restore_seconds": 31.0, "checkpoint_bytes": 5e9}, "other": {}})
     assert value(registry, "measured_checkpoint_seconds", workload="train", figure="restore") == 31
@@ -199,7 +198,7 @@ def test_what_guards_measured_has_a_series_a_figure_and_none_where_nothing_was(
     assert value(registry, "measured_checkpoint_bytes", workload="train") is None
 
 
-def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet())
     down = MarketView(market="vast", is_fresh=False, listed_at=NOW)
     figures.see_fleet(
@@ -218,20 +217,18 @@ def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: met
     assert value(registry, "spend_dollars_per_hour") == 0
 
 
-def test_two_leases_of_a_moving_slot_are_one_running_slot(
-    registry: CollectorRegistry, figures: metrics.Metrics
-) -> None:
+def test_two_leases_of_a_moving_slot_are_one_running_slot(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet(leases=(LEASE, msgspec.structs.replace(LEASE, lease_id="l2"))))
     assert value(registry, "slots_running", workload="train") == 1
     assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 2
 
 
-def test_what_waits_for_a_person_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_what_waits_for_a_person_is_counted(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet(leases=(LEASE, msgspec.structs.replace(LEASE, lease_id="l2", is_held=True))))
     assert value(registry, "orphans") == 1
 
 
-def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.observer("vast")("rent", "ambiguous", 0.3)
     figures.see_intents([INTENT, dataclasses.replace(INTENT, state=IntentState.CONFIRMED)])
     figures.see_decisions([decision.Hold(SLOT, decision.Reason("per_day", "cap", limit="per_day"))])
@@ -244,7 +241,7 @@ def test_calls_intents_decisions_and_losses_are_counted(registry: CollectorRegis
     assert value(registry, "interruptions_total", workload="train", market="vast", cause="outbid") == 1
 
 
-def test_a_market_at_fault_is_told_until_it_is_none(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_a_market_at_fault_is_told_until_it_is_none(registry: CollectorRegistry, figures: Metrics) -> None:
     assert value(registry, "market_fault", market="vast") == 0
     figures.see_faults({"vast"}, ["vast"])
     assert value(registry, "market_fault", market="vast") == 1
@@ -252,7 +249,7 @@ def test_a_market_at_fault_is_told_until_it_is_none(registry: CollectorRegistry,
     assert value(registry, "market_fault", market="vast") == 0
 
 
-def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_cycle(0.2, NOW, is_good=True)
     figures.see_cycle(0.2, datetime.max.replace(tzinfo=UTC), is_good=False)
     figures.see_reload(NOW, is_good=True)
@@ -270,7 +267,7 @@ def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figur
     assert value(registry, "on_demand_worth_dollars_total", workload="train") is None, "no price is no worth of zero"
 
 
-def test_caps_are_shown_and_none_stands_at_zero(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_caps_are_shown_and_none_stands_at_zero(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_caps(money.per_hour("1.5"), money.usd(12), None)
     assert value(registry, "budget_dollars_per_hour") == 1.5
     assert value(registry, "budget_dollars", window="day") == 12
@@ -278,7 +275,7 @@ def test_caps_are_shown_and_none_stands_at_zero(registry: CollectorRegistry, fig
 
 
 def test_a_reason_that_is_no_code_or_one_too_many_is_other() -> None:
-    code = metrics.Codes(["known"])
+    code = metric_updates.Codes(["known"])
     assert code("known") == "known"
     assert code("host 7 refused") == "other"
     assert code("x" * 49) == "other"
@@ -286,7 +283,7 @@ def test_a_reason_that_is_no_code_or_one_too_many_is_other() -> None:
     assert code("known") == "known"
 
 
-def test_names_follow_the_rules(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+def test_names_follow_the_rules(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet())
     text = generate_latest(registry).decode()
     assert "_created" not in text
@@ -306,7 +303,7 @@ def test_a_registry_tells_of_the_process() -> None:
 def test_samples_are_bounded_by_the_configuration_alone(
     registry: CollectorRegistry, markets: int, workloads: int, slots: int
 ) -> None:
-    mine = metrics.Metrics(registry, [f"m{n}" for n in range(markets)], [f"w{n}" for n in range(workloads)])
+    mine = Metrics(registry, [f"m{n}" for n in range(markets)], [f"w{n}" for n in range(workloads)])
     for number in range(1000):
         mine.see_decisions([decision.Hold(SLOT, decision.Reason(f"code_{number}", "why", limit=f"limit_{number}"))])
         mine.observer("m0")("rent", f"outcome_{number}", 0.1)

@@ -19,7 +19,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 from agent.observe import search_questions
-from agent.observe.search_pace import SearchPace
+from agent.observe.search_interval import SearchInterval
 from agent.observe.wide_sample import WideSample
 
 log = structlog.get_logger("gpubid.poller")
@@ -38,7 +38,7 @@ ROWS = 16
 ROWS_OF_SURVEY = 12
 
 
-class OfferSearches:
+class SearchQueue:
     """Searches one market."""
 
     def __init__(self, market: port.Market, clock: Clock) -> None:
@@ -51,7 +51,7 @@ class OfferSearches:
         """Whether searches wait for their turn, because no later cycle comes."""
         self._market = market
         self._clock = clock
-        self._pace = SearchPace()
+        self._pace = SearchInterval()
         self._surveyed: dict[str, float] = {}
         self._kept: dict[str, Offer] = {}
         self._wide = WideSample(market, clock, self._may_ask)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from agent.act.executor import Executor
 from agent.decide.moves import break_before_make
-from agent.decide.reconcile.billing_turns import Look
+from agent.decide.reconcile.billed_times import Look
 from agent.domain.market.market_rules import MarketRules
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.pricing import requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
+from agent.decide.pricing import offer_refusal, useful_hour
+from agent.decide.pricing.offer_refusal import OrderedOffers, Unavailable
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
@@ -56,14 +56,14 @@ WORK = builders.workload(
     ids=str,
 )
 def test_each_requirement_refuses_by_name(code: str, changes: dict[str, Any]) -> None:
-    refused = requirement_check.refusal(builders.offer(**changes), WORK, NOW, NOTHING)
+    refused = offer_refusal.refusal(builders.offer(**changes), WORK, NOW, NOTHING)
     assert refused is not None
     assert refused.code == code
     assert refused.sentence.startswith(("has ", "is ", "cannot ", "loads ", "leaves "))
 
 
 def test_the_first_requirement_that_fails_is_named() -> None:
-    refused = requirement_check.refusal(builders.offer(gpus=2, is_verified=False, disk_gb=1.0), WORK, NOW, NOTHING)
+    refused = offer_refusal.refusal(builders.offer(gpus=2, is_verified=False, disk_gb=1.0), WORK, NOW, NOTHING)
     assert refused is not None
     assert refused.code == "gpus"
 
@@ -75,47 +75,47 @@ def test_the_first_requirement_that_fails_is_named() -> None:
         {"vram_mb": 24_000, "reliability": 0.95, "inet_down_mbps": 500.0, "disk_gb": 20.0},
         {"region": "se"},
         {"region": "Oslo, norway"},
-        {"ends_at": NOW + requirement_check.LEAST_STAY},
+        {"ends_at": NOW + offer_refusal.LEAST_STAY},
     ],
 )
 def test_what_just_meets_every_requirement_fits(changes: dict[str, Any]) -> None:
-    assert requirement_check.refusal(builders.offer(**changes), WORK, NOW, NOTHING) is None
+    assert offer_refusal.refusal(builders.offer(**changes), WORK, NOW, NOTHING) is None
 
 
 def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
     work = builders.workload(requirements=builders.requirements(gpu_models=(), verified_only=False))
     odd = builders.offer(gpu=gpu.model("T4"), is_verified=False, reliability=0.0, region="", vram_mb=1)
-    assert requirement_check.refusal(odd, work, NOW, NOTHING) is None
+    assert offer_refusal.refusal(odd, work, NOW, NOTHING) is None
 
 
 def test_a_proxy_sends_no_requests_to_a_market_that_opens_no_ports() -> None:
     work, closed = builders.workload(has_proxy=True), builders.offer(opens_ports=False, asks_pages=True)
-    refused = requirement_check.refusal(closed, work, NOW, NOTHING)
+    refused = offer_refusal.refusal(closed, work, NOW, NOTHING)
     assert refused is not None
     assert refused.sentence == "is on vast, which opens no ports, and its proxy sends requests to one"
-    assert requirement_check.refusal(closed, builders.workload(), NOW, NOTHING) is None
-    assert requirement_check.wanted(work) != requirement_check.wanted(builders.workload())
-    assert not requirement_check.fitting(work, NOW)(closed)
+    assert offer_refusal.refusal(closed, builders.workload(), NOW, NOTHING) is None
+    assert offer_refusal.wanted(work) != offer_refusal.wanted(builders.workload())
+    assert not offer_refusal.fitting(work, NOW)(closed)
 
 
 def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
-    refused = requirement_check.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("vast", "h1")}))
+    refused = offer_refusal.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("vast", "h1")}))
     assert refused is not None
     assert refused.code == "host_held"
     assert refused.sentence.startswith("already holds ")
-    assert requirement_check.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("runpod", "h1")})) is None
+    assert offer_refusal.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("runpod", "h1")})) is None
 
 
 @pytest.mark.parametrize("key", ["offer:vast/a1", "host:vast/h1", "owner:vast/o1"])
 def test_what_cools_down_rests(key: str) -> None:
-    refused = requirement_check.refusal(
+    refused = offer_refusal.refusal(
         builders.offer(), WORK, NOW, Unavailable(cooling=in_force({key: "a failed start"}).cooling)
     )
     assert refused is not None
     assert refused.code == "cooldown"
     assert refused.sentence.startswith("is in cooldown after a failed start")
     assert (
-        requirement_check.refusal(
+        offer_refusal.refusal(
             builders.offer(2), WORK, NOW, Unavailable(cooling=in_force({key: "a failed start"}).cooling)
         )
         is None
@@ -137,9 +137,7 @@ offers = st.builds(
     region=st.sampled_from(["Sweden, SE", "US", ""]),
     inet_down_mbps=st.sampled_from([100.0, 800.0]),
     disk_gb=st.sampled_from([10.0, 20.0, 200.0]),
-    ends_at=st.sampled_from(
-        [None, NOW + timedelta(hours=1), NOW + requirement_check.LEAST_STAY, NOW + timedelta(days=9)]
-    ),
+    ends_at=st.sampled_from([None, NOW + timedelta(hours=1), NOW + offer_refusal.LEAST_STAY, NOW + timedelta(days=9)]),
     is_rentable=st.booleans(),
     keeps_disk=st.booleans(),
     opens_ports=st.booleans(),
@@ -176,8 +174,8 @@ takens = st.builds(
 
 @given(offers, works, takens)
 def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, taken: Unavailable) -> None:
-    is_fit = requirement_check.fitting(work, NOW)(offer) and requirement_check.is_free(offer, taken)
-    assert is_fit is (requirement_check.refusal(offer, work, NOW, taken) is None)
+    is_fit = offer_refusal.fitting(work, NOW)(offer) and offer_refusal.is_free(offer, taken)
+    assert is_fit is (offer_refusal.refusal(offer, work, NOW, taken) is None)
 
 
 @given(st.lists(offers, max_size=25), works)
@@ -190,6 +188,6 @@ def test_a_book_gives_the_wanted_models_and_counts_in_rising_order_of_the_bound(
     wanted = [row for row in many if row.gpus == wants.gpus and (not wants.gpu_models or row.gpu in wants.gpu_models)]
     assert sorted(map(id, wanted)) == sorted(id(row) for _, row in found)
     assert book.rising(wants) is found
-    fits = requirement_check.fitting(work, NOW)
-    fitting = {row.offer_id for row in many if requirement_check.refusal(row, work, NOW, NOTHING) is None}
+    fits = offer_refusal.fitting(work, NOW)
+    fitting = {row.offer_id for row in many if offer_refusal.refusal(row, work, NOW, NOTHING) is None}
     assert fitting == {row.offer_id for _, row in found if fits(row)}

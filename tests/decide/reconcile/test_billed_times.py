@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agent.decide.accounting import meter
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import billing_turns
+from agent.decide.reconcile import billed_times
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
@@ -32,12 +32,12 @@ def gpu_hours(held: Any, ends: list[meter.Turn]) -> float:
 @pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING])
 def test_a_start_under_way_counts_from_the_last_look(state: LeaseState) -> None:
     held = builders.lease(state=state, accrued_until=STARTED, bills=Bills.DISK)
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW)) == 3
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW)) == 3
 
 
 def test_what_the_market_gave_back_is_a_start_under_way() -> None:
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, interrupted_by=Cause.OUTBID)
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW)) == 3
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW)) == 3
 
 
 def test_a_start_that_the_record_dates_counts_from_there() -> None:
@@ -45,7 +45,7 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
         builders.event("started", at=builders.ago(hours=2)),
         builders.event("outbid", at=builders.ago(hours=1)),
     )
-    assert gpu_hours(STARTS, billing_turns.to_the_end(STARTS, billing_turns.Look(SEEN, events), NOW)) == 1
+    assert gpu_hours(STARTS, billed_times.to_the_end(STARTS, billed_times.Look(SEEN, events), NOW)) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
 )
 def test_what_was_stopped_counts_as_stopped(changes: dict[str, Any]) -> None:
     held = builders.lease(**{"state": LeaseState.RELEASING, "accrued_until": STARTED, **changes})
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW)) == 0
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW)) == 0
 
 
 @pytest.mark.parametrize("state", [LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING])
@@ -72,25 +72,25 @@ def test_what_an_order_ends_in_a_dark_market_may_have_been_given_back_since_the_
     state: LeaseState, why: Cause
 ) -> None:
     held = builders.lease(state=state, interrupted_by=why, accrued_until=STARTED)
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW)) == 3
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(NOW - billing_turns.UNSEEN), NOW)) == 0, (
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW)) == 3
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(NOW - billed_times.UNSEEN), NOW)) == 0, (
         "it was just listed"
     )
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW, is_ordered=False)) == 0
-    waits_for_a_call = billing_turns.Look(SEEN, rules=MarketRules(starts_by_itself=False))
-    assert gpu_hours(held, billing_turns.to_the_end(held, waits_for_a_call, NOW)) == 0, "it starts nothing by itself"
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW, is_ordered=False)) == 0
+    waits_for_a_call = billed_times.Look(SEEN, rules=MarketRules(starts_by_itself=False))
+    assert gpu_hours(held, billed_times.to_the_end(held, waits_for_a_call, NOW)) == 0, "it starts nothing by itself"
 
 
 def test_what_runs_counts_to_its_end() -> None:
     held = builders.lease(accrued_until=STARTED)
-    assert gpu_hours(held, billing_turns.to_the_end(held, billing_turns.Look(SEEN), NOW)) == 4
+    assert gpu_hours(held, billed_times.to_the_end(held, billed_times.Look(SEEN), NOW)) == 4
 
 
 def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> None:
     """Offline, then nobody looked, then the record shows an outbid alone: it billed its GPU in between."""
     held = builders.lease(state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=STARTED)
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
     assert gpu_hours(held, list(change.turns)) == 2
 
 
@@ -103,11 +103,11 @@ def test_the_disk_of_what_was_stopped_on_a_silent_host_counts_since_the_look_bef
         state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=STARTED, interrupted_by=Cause.OUTBID
     )
     resumed = (builders.event("resumed", at=builders.ago(hours=1)),)
-    change = billing_turns.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (SEEN, NOW), NOW)
-    ends = billing_turns.to_the_end(held, billing_turns.Look(SEEN, resumed), NOW) if is_ended else list(change.turns)
+    change = billed_times.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (SEEN, NOW), NOW)
+    ends = billed_times.to_the_end(held, billed_times.Look(SEEN, resumed), NOW) if is_ended else list(change.turns)
     disk = sum(charge.disk.micros for charge in meter.accrue(held, NOW, ends))
     assert (gpu_hours(held, ends), disk) == (1, held.disk_rate.over(3 * 3600).micros)
-    late = billing_turns.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (NOW, NOW), NOW).turns
+    late = billed_times.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (NOW, NOW), NOW).turns
     assert sum(charge.disk.micros for charge in meter.accrue(held, NOW, late)) == held.disk_rate.over(4 * 3600).micros
 
 
@@ -120,7 +120,7 @@ def test_what_a_switch_may_have_stopped_ran_since_its_silent_host_came_back(dead
     held = builders.lease(
         state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=SEEN, guard_run=1, guard_terms=terms.decode()
     )
-    change = billing_turns.turned(held, builders.view(), Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    change = billed_times.turned(held, builders.view(), Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
     assert gpu_hours(held, list(change.turns)) == hours
 
 
@@ -132,7 +132,7 @@ def test_what_was_lost_while_it_started_may_have_run_where_no_record_could_be_re
 ) -> None:
     view = msgspec.structs.replace(builders.view(), is_record_read=is_record_read)
     held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=False)
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=is_stopped)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=is_stopped)
     assert gpu_hours(held, list(change.turns)) == hours
 
 
@@ -152,7 +152,7 @@ def test_what_is_listed_as_stopped_again_may_have_been_given_back_where_no_recor
     view = msgspec.structs.replace(builders.view(), is_record_read=is_record_read)
     stopped = {"state": LeaseState.PAUSED, "bills": Bills.DISK, "interrupted_by": Cause.OUTBID}
     held = builders.lease(**{**stopped, "accrued_until": STARTED, **changes})
-    change = billing_turns.turned(held, view, Bills.DISK, (seen_at, NOW), NOW, is_stopped=True)
+    change = billed_times.turned(held, view, Bills.DISK, (seen_at, NOW), NOW, is_stopped=True)
     assert gpu_hours(held, list(change.turns)) == hours
 
 
@@ -161,9 +161,9 @@ def test_what_loaded_again_and_is_stopped_may_have_run_although_the_record_was_r
     held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=True)
     resumed = builders.event("resumed", at=STARTED - timedelta(seconds=1))
     view = builders.view(events=(resumed,))
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
     assert gpu_hours(held, list(change.turns)) == 3
-    assert billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns == ()
+    assert billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns == ()
 
 
 @pytest.mark.parametrize(("has_run", "hours"), [(True, 2), (False, 0)])
@@ -171,7 +171,7 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
     """The record dates the first start of an instance; of a later one only when its GPU was given back."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=has_run)
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
-    assert gpu_hours(held, list(billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
+    assert gpu_hours(held, list(billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
 
 
 @pytest.mark.parametrize(("bills_while_loading", "hours"), [(True, 2), (False, 0)])
@@ -182,7 +182,7 @@ def test_what_was_stopped_before_a_listing_showed_it_billed_since_its_rent_where
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
     row = builders.instance(state=InstanceState.PAUSED, bills_while_loading=bills_while_loading)
     view = builders.view(instances=(row,), events=(builders.event("stopped", at=builders.ago(hours=1)),))
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
     assert gpu_hours(held, list(change.turns)) == hours
 
 
@@ -201,10 +201,10 @@ def test_what_no_record_shows_may_have_run_unseen_before_it_was_listed_as_stoppe
     lease = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
     row = builders.instance(**{"state": InstanceState.PAUSED, **changes})
     view, between = builders.view(instances=(row,)), (NOW - dark, NOW)
-    assert billing_turns.may_have_run(lease, view, row, between, POLL) is may_have_run
+    assert billed_times.may_have_run(lease, view, row, between, POLL) is may_have_run
     unread = msgspec.structs.replace(view, is_record_read=False)
-    is_stopped, is_dark = row.state is InstanceState.PAUSED, dark > billing_turns.UNSEEN
-    assert billing_turns.may_have_run(lease, unread, row, between, POLL) is (is_stopped and is_dark)
+    is_stopped, is_dark = row.state is InstanceState.PAUSED, dark > billed_times.UNSEEN
+    assert billed_times.may_have_run(lease, unread, row, between, POLL) is (is_stopped and is_dark)
 
 
 @pytest.mark.parametrize(
@@ -225,27 +225,27 @@ def test_what_was_outbid_before_it_ran_may_have_run_in_a_dark_stretch_without_a_
     row = builders.instance(state=InstanceState.PAUSED)
     view = builders.view(instances=(row,))
     unread, dark = msgspec.structs.replace(view, is_record_read=False), (NOW - timedelta(minutes=3), NOW)
-    assert billing_turns.may_have_run(lease, unread, row, dark, POLL) is may_have_run
-    assert not billing_turns.may_have_run(lease, view, row, dark, POLL), "the record shows each start"
-    assert not billing_turns.may_have_run(lease, unread, row, (NOW - timedelta(minutes=2), NOW), POLL)
+    assert billed_times.may_have_run(lease, unread, row, dark, POLL) is may_have_run
+    assert not billed_times.may_have_run(lease, view, row, dark, POLL), "the record shows each start"
+    assert not billed_times.may_have_run(lease, unread, row, (NOW - timedelta(minutes=2), NOW), POLL)
 
 
 def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
     """A pod bills while it loads, so nothing turns but its state: it cannot have run before it was rented."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED)
     yesterday = STARTED - timedelta(days=1)
-    change = billing_turns.turned(held, builders.view(), Bills.GPU_AND_DISK, (yesterday, yesterday), STARTED)
+    change = billed_times.turned(held, builders.view(), Bills.GPU_AND_DISK, (yesterday, yesterday), STARTED)
     assert change.at == STARTED
 
 
 def test_the_record_is_read_for_a_loss_that_changes_nothing_of_what_is_billed() -> None:
     """It loads and is paused in the next look: its disk is billed before and after, and it may have run between."""
     lost = replace(STARTS, state=LeaseState.PAUSED)
-    assert billing_turns.wants_record([LeaseChanged(STARTS, lost, EventKind.LEASE_START_LOST, cause=Cause.OUTBID)])
-    assert billing_turns.wants_record(
+    assert billed_times.wants_record([LeaseChanged(STARTS, lost, EventKind.LEASE_START_LOST, cause=Cause.OUTBID)])
+    assert billed_times.wants_record(
         [LeaseChanged(STARTS, replace(STARTS, bills=Bills.GPU_AND_DISK), EventKind.LEASE_RUNNING)]
     )
-    assert not billing_turns.wants_record([LeaseChanged(STARTS, replace(STARTS, accrued_until=NOW), None)])
+    assert not billed_times.wants_record([LeaseChanged(STARTS, replace(STARTS, accrued_until=NOW), None)])
 
 
 def test_the_last_start_of_what_is_loading_goes_on() -> None:
@@ -253,10 +253,10 @@ def test_the_last_start_of_what_is_loading_goes_on() -> None:
     told = (builders.event("outbid", at=STARTED), builders.event("resumed", at=SEEN))
     view = builders.view(events=told)
     loading = builders.instance(state=InstanceState.LOADING)
-    assert billing_turns.as_shown(view, loading).events == told[:1]
-    assert billing_turns.as_shown(view, builders.instance()) is view
-    assert billing_turns.as_shown(view, builders.instance(2, state=InstanceState.LOADING)) is view
-    assert billing_turns.as_shown(builders.view(events=told[:1]), loading).events == told[:1]
+    assert billed_times.as_shown(view, loading).events == told[:1]
+    assert billed_times.as_shown(view, builders.instance()) is view
+    assert billed_times.as_shown(view, builders.instance(2, state=InstanceState.LOADING)) is view
+    assert billed_times.as_shown(builders.view(events=told[:1]), loading).events == told[:1]
 
 
 def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
@@ -266,7 +266,7 @@ def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
     doubted = Suspicion(LeaseState.PAUSED, later, earlier)
     last_seen = dict.fromkeys(("vast-1", "vast-2", "vast-4"), later)
     memory = Memory(suspicions={"vast-1": doubted, "vast-4": doubted}, last_seen=last_seen)
-    found = billing_turns.looks(builders.fleet(leases=leases), memory)
+    found = billed_times.looks(builders.fleet(leases=leases), memory)
     assert [found[f"vast-{number}"].at for number in (1, 2, 3, 4)] == [earlier, later, STARTED, later], "4 is recorded"
 
 
@@ -282,7 +282,7 @@ def test_what_was_stopped_before_its_host_fell_silent_starts_on_record(
     )
     view = builders.view(instances=(builders.instance(state=InstanceState.PAUSED),), is_record_read=is_read)
     ended = builders.ago(hours=1)
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=ended)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=ended)
     assert gpu_hours(held, list(change.turns)) == hours
 
 
@@ -292,5 +292,5 @@ def test_what_was_over_at_the_last_look_did_not_come_back_with_its_host(ended: A
     held = builders.lease(state=LeaseState.OFFLINE, accrued_until=SEEN, bills=Bills.NOTHING, ends_at=ended)
     view = builders.view(instances=(builders.instance(state=InstanceState.PAUSED),), is_record_read=True)
     renewed = builders.ago(hours=0.5)
-    change = billing_turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=renewed)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=renewed)
     assert gpu_hours(held, list(change.turns)) == pytest.approx(hours)

@@ -49,7 +49,7 @@ class _Failures:
     market: float = 0.0
 
 
-class LeaseEndings:
+class ReleaseAttempts:
     """Ends leases through the journal."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:

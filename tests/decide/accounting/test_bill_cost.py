@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.accounting import meter
-from agent.decide.accounting.billed import Billed
+from agent.decide.accounting.bill_cost import Billed
 from agent.domain import money
 from agent.domain.market.price import PaidBill, PaidPeriod
 from agent.domain.record.lease import Bills
