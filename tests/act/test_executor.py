@@ -8,9 +8,10 @@ import pytest
 
 from agent.act import executor as subject
 from agent.act.executor import Executor
-from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
+from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.act.conftest import WHY, Desk
 from tests.support import builders
@@ -117,3 +118,20 @@ async def test_a_cancellation_waits_for_what_was_begun(
         await task
     assert [intent.state for intent in await desk.intents()] == [IntentState.CONFIRMED]
     assert desk.lease().instance_id
+
+
+async def test_a_denied_rent_asks_no_bucket(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill waits for the rents that have begun, and each bucket may take two minutes to answer."""
+    asked: list[Decision] = []
+
+    async def answers_late(_intent: Intent, decision: Decision, _work: Workload | None) -> bool:
+        asked.append(decision)
+        desk.denial.append("the kill of fleet:all")
+        return False
+
+    monkeypatch.setattr(desk.journal.guarded, "is_needless", answers_late)
+    rents = [replace(await desk.rent(), slot=builders.slot("train", number)) for number in range(1, 10)]
+    done = await Executor(desk.journal).run(rents, {"train": desk.work})
+    assert {intent.state for intent in done} == {IntentState.DENIED}
+    assert len(done) == len(rents) > len(asked)
+    assert await desk.writes() == []
