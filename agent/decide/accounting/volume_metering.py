@@ -36,11 +36,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Burden:
-    """One workload's part of a volume now: its rate, and its cost since the last metering."""
+    """One workload's part of a volume now: its rate, and its cost since the last metering, which was at `since`."""
 
     workload: str
     market: str
     rate: UsdPerHour
+    since: datetime
     owed: Usd
 
 
@@ -78,7 +79,7 @@ def _burdens(volume: MeteredVolume, now: datetime) -> Iterator[Burden]:
     owed = volume.rate.over(max(0.0, (now - volume.until).total_seconds())).micros
     parts = zip(volume.workloads, _parts(volume.rate.micros, count), _parts(owed, count), strict=True)
     for workload, rate, part in parts:
-        yield Burden(workload, volume.market, UsdPerHour(rate), Usd(part))
+        yield Burden(workload, volume.market, UsdPerHour(rate), volume.until, Usd(part))
 
 
 def _present(workloads: Iterable[Workload], now: datetime) -> dict[str, MeteredVolume]:

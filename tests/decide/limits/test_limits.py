@@ -12,7 +12,7 @@ from agent.decide.limits import limits
 from agent.decide.limits.limits import CommittedSpend, Limits
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import ZERO, Usd, UsdPerHour
+from agent.domain.money import FREE, ZERO, Usd, UsdPerHour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
@@ -143,6 +143,24 @@ def test_money_already_owed_counts_before_the_ledger_has_it() -> None:
     assert now.month == builders.usd("9.336")
     assert now.rate == builders.per_hour("0.448")
     assert now.instances == 2
+
+
+@pytest.mark.parametrize(("days", "today", "month"), [(0.25, 7, 7), (3, 13, 73), (30, 13, 469)])
+def test_what_is_owed_for_days_spends_the_budget_of_each_day_and_month(days: float, today: int, month: int) -> None:
+    """It is noon of the twentieth: of a doubt at $1/h today can have cost 12 dollars."""
+    doubt = builders.intent(2, rate=builders.per_hour(1), sent_at=builders.ago(days=days))
+    unclear = builders.lease(
+        state=LeaseState.MISSING,
+        bills=Bills.GPU_AND_DISK,
+        gpu_rate=builders.per_hour(1),
+        disk_rate=FREE,
+        accrued_until=builders.ago(days=days),
+    )
+    spent = Spend(builders.usd(1), builders.usd(1), builders.usd(1))
+    for fleet in (builders.fleet(intents=(doubt,), spend=spent), builders.fleet(leases=(unclear,), spend=spent)):
+        now = limits.committed_by_fleet(fleet)
+        assert (now.today, now.month) == (builders.usd(today), builders.usd(month))
+        assert now.total == builders.usd(1) + builders.per_hour(1).over(days * 86_400)
 
 
 @pytest.mark.parametrize(
