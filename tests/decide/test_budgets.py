@@ -185,7 +185,10 @@ def test_a_spent_budget_pauses_its_scope_only_and_least_first() -> None:
 
 def test_a_market_at_its_credit_floor_is_paused() -> None:
     markets = {"vast": builders.view(credit=builders.usd(5)), "runpod": builders.view(market="runpod")}
-    assert ended(fleet(markets=markets), Limits(min_credit=builders.usd(5))) == [("pause", "train")]
+    floor = Limits(min_credit=builders.usd(5))
+    assert ended(fleet(markets=markets), floor) == [("pause", "train")]
+    paused = builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True)
+    assert ended(fleet(markets=markets, leases=(paused,)), floor) == [("release", "train")]
 
 
 def test_what_a_narrow_rate_pauses_is_no_burden_on_the_wide_one() -> None:
