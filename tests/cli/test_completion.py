@@ -69,6 +69,7 @@ async def test_the_installed_program_completes_the_same(place: Path) -> None:
     assert await completed(place, "gpubid kill train/") == {"train/0", "train/1", "train/2"}
 
 
+@pytest.mark.nightly
 async def test_a_broken_or_missing_file_completes_nothing_and_says_nothing(tmp_path: Path) -> None:
     assert await completed(tmp_path, "gpubid drain tr") == set()
     (tmp_path / "agent.toml").write_text("[oops\n")

@@ -152,6 +152,7 @@ def parts(bundle: Path) -> dict[str, str]:
         return {name: part.read().decode() for name, part in read.items() if part is not None}
 
 
+@pytest.mark.nightly
 async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> None:
     port = ports.free()
     config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}") + SECRETS

@@ -133,6 +133,7 @@ async def test_a_rehearsal_in_a_pipe_is_plain_text(tmp_path: Path) -> None:
     assert "Useful" in ran.out
 
 
+@pytest.mark.nightly
 async def test_a_rehearsal_at_a_terminal_shows_its_progress_and_takes_it_away(tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(GOOD)
     shown = await at_a_terminal(tmp_path, "rehearse", "--hours", "2", "--json")

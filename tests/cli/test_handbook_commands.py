@@ -59,6 +59,7 @@ def test_every_command_is_typed_or_excused() -> None:
 
 
 @pytest.mark.long(24)
+@pytest.mark.nightly
 async def test_the_pages_of_the_embedded_market_work_as_printed(tmp_path: Path) -> None:
     async with reader(tmp_path) as typed:
         for name in EMBEDDED:

@@ -224,6 +224,7 @@ def test_every_verb_is_documented() -> None:
 
 
 @pytest.mark.long(45)
+@pytest.mark.nightly
 async def test_the_page_and_the_programs_agree(tmp_path: Path, subtests: pytest.Subtests) -> None:
     samples = await _samples(tmp_path)
     for name, keys in SECTIONS.items():

@@ -82,6 +82,7 @@ async def test_events_are_narrowed_by_workload_instant_and_number(rehearsed: Pat
     assert "there is no workload 'nobody'; known: train" in nobody.err
 
 
+@pytest.mark.nightly
 async def test_prices_of_a_model_in_any_spelling_and_of_a_host(rehearsed: Path) -> None:
     found = (await gpubid(rehearsed, "ledger", "prices", "--json")).json
     model, host = found[0]["gpu"], found[0]["host_id"]

@@ -120,6 +120,7 @@ confirmation._found(Order("kill", "train"), (None, {}))
 """
 
 
+@pytest.mark.nightly
 async def test_the_time_to_list_leases_begins_after_the_client_is_imported() -> None:
     words = (sys.executable, "-c", ASKED)
     ran = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=True)

@@ -27,6 +27,7 @@ async def lease_of(place: Path) -> dict[str, Any]:
     return await until(running, "a lease")
 
 
+@pytest.mark.nightly
 async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, _):
         held = await lease_of(tmp_path)

@@ -78,6 +78,7 @@ async def _has_lease(place: Path) -> bool:
     return fleet.code == 0 and bool(fleet.json["leases"])
 
 
+@pytest.mark.nightly
 async def test_verbs_of_the_next_cycle_name_the_verbs_that_read_a_kept_ledger(tmp_path: Path) -> None:
     text = LIVE.format(url="http://127.0.0.1:1").replace('"ledger.sqlite"', '"kept/rehearsal.sqlite"')
     (tmp_path / "agent.toml").write_text(text)

@@ -50,6 +50,7 @@ def test_rivals_come_with_the_counts_and_what_was_assumed() -> None:
     assert steps[0.5]["assumed"] == pytest.approx(rival_bids.ASSUMED.losing_share(0.5))
 
 
+@pytest.mark.nightly
 async def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:
     shipped = (ROOT / "agent.toml").read_text()
     config = tmp_path / "agent.toml"

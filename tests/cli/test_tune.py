@@ -108,6 +108,7 @@ def judged(place: Path, **held_out: Any) -> None:
     records.write("search", datetime.fromisoformat(at), found)
 
 
+@pytest.mark.nightly
 def test_the_whole_way(place: Path) -> None:
     (place / "tuning" / "bold" / "3-chart.json").unlink()
     said = tune("bold")
@@ -166,6 +167,7 @@ def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(shadowe
     assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
 
 
+@pytest.mark.nightly
 def test_a_day_record_of_other_numbers_promotes_no_new_ones(shadowed: Path) -> None:
     place = shadowed
     text = (place / "tuning" / "bold" / "bold.toml").read_text()
@@ -245,6 +247,7 @@ def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> 
     assert (aside / "2-search.json").exists()
 
 
+@pytest.mark.nightly
 def test_a_number_that_cannot_be_searched_is_refused_before_anything_is_written(unconfigured: Path) -> None:
     """The file of its request refused every other one, and its message named no way on."""
     said = tune("other", *SMALL[:-1], "ceiling,nope", code=2)

@@ -337,6 +337,7 @@ async def test_a_standby_looks_on_while_a_table_that_it_reads_is_locked(tmp_path
                 assert (await two.until_running(1))["lease"] == lease["lease"]
 
 
+@pytest.mark.nightly
 async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Path) -> None:
     """After a blackout a box may be up before its ledger's server; systemd would give up after six starts."""
     with postgres.serving() as server:
@@ -353,6 +354,7 @@ async def test_a_daemon_waits_for_a_server_that_does_not_answer_yet(tmp_path: Pa
             await two.until_running(0)
 
 
+@pytest.mark.nightly
 async def test_the_watchdog_of_a_standby_that_leads_waits_until_its_ledger_is_open(
     tmp_path: Path, database: str
 ) -> None:

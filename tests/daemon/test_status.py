@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import programs
 from tests.support.programs import LIVE, gpubid, until
 
@@ -43,6 +45,7 @@ async def test_status_says_well_what_runs_and_what_it_costs(tmp_path: Path) -> N
         assert "cap today, all: $" in said.out
 
 
+@pytest.mark.nightly
 async def test_status_ends_with_1_and_names_what_is_wrong(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, daemon):
         await until(market.billing, "a rent")

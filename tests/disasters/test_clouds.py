@@ -118,6 +118,7 @@ def test_a_false_word_soon_after_a_start_charges_from_the_end_on() -> None:
     assert (broken.point, "were unseen" in broken.sentence) == (4, True)
 
 
+@pytest.mark.nightly
 def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
     """A kill that is lifted again ended what the server then gave up, and nobody looks."""
     story = dataclasses.replace(QUIET, clouds=Clouds(gives_up=1.0), deeds=(Deed(90, "kill"), Deed(93, "lift")))
@@ -128,6 +129,7 @@ def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
     assert broken.point == 6
 
 
+@pytest.mark.nightly
 def test_a_slot_is_filled_once_clouds_have_machines_again() -> None:
     """Until then each run finds no machine, and only its end says so."""
     works = (Work("w0", "service", "ondemand", 3),)

@@ -37,6 +37,7 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.mark.nightly
 def test_a_seed_tells_the_same_story_every_time() -> None:
     assert draw.story(3) == draw.story(3)
     assert play.play(draw.story(3)) == play.play(draw.story(3))
@@ -139,7 +140,7 @@ def test_what_is_missing_when_the_machine_falls_asleep_is_counted_until_a_kill_e
     assert play.play(story).broken is None
 
 
-@pytest.mark.parametrize("vanished", [1, 2])
+@pytest.mark.parametrize("vanished", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_what_is_missing_when_the_machine_falls_asleep_is_counted_no_longer_where_no_order_ends_it(
     vanished: int,
 ) -> None:

@@ -56,6 +56,7 @@ def found(broken: Broken | None) -> tuple[int, str]:
     return broken.point, broken.sentence
 
 
+@pytest.mark.nightly
 def test_a_paused_disk_whose_checkpoints_are_not_whole_in_the_bucket_is_the_only_copy() -> None:
     """Its host writes manifests without the files that they name."""
     story = Guarded(is_on_disk=True, interval=300.0), Deed(20, "lie_objects_missing"), OUTBID
@@ -104,11 +105,13 @@ def refused(*deeds: Deed) -> Broken | None:
     return play.play(Story(2249, ("vast",), (work,), 48.0, 0.0, 0, deeds=(*REFUSED, *deeds))).broken
 
 
+@pytest.mark.nightly
 def test_a_disk_waits_for_a_person_where_nobody_saw_that_no_work_began_on_it() -> None:
     """The daemon is away from before the refusal until its market has stopped the instance."""
     assert refused(Deed(56, "daemon_away", 17, 0.34)) is None
 
 
+@pytest.mark.nightly
 def test_a_disk_waits_for_nobody_where_a_log_said_that_no_work_began_on_it() -> None:
     assert refused() is None
     with mock.patch.object(guard_refusal, "is_awaited", return_value=False):

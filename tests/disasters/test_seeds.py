@@ -1,4 +1,4 @@
-"""Two hundred fixed seeds hold: twenty-five in CI, the others with `make nightly`, a few of them on PostgreSQL."""
+"""Two hundred fixed seeds hold: ten in CI, the others with `make nightly`, a few of them on PostgreSQL."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import launch, postgres
 
-SEEDS, IN_CI, PART = 200, 25, 25
+SEEDS, IN_CI, PART = 200, 10, 10
 ON_SERVER = 2
 ROOT = Path(__file__).parents[2]
 

@@ -34,7 +34,8 @@ def order(kind: str, sent_seconds: float | None = 1000.0) -> Ordered:
 
 @pytest.mark.skipif(not postgres.is_here(), reason="PostgreSQL is not installed (make tools)")
 @pytest.mark.long(40)
-@pytest.mark.parametrize("number", [0, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [0, 2])
 async def test_five_leaders_die_and_nothing_is_ordered_twice(tmp_path: Path, database: str, number: int) -> None:
     pytest.importorskip("psycopg")
     async with rig(tmp_path, database) as made:

@@ -253,6 +253,7 @@ async def test_a_sign_of_life_at_the_last_moment_calls_it_off(tmp_path: Path, st
         assert (await states(scene, made))[0] == "running"
 
 
+@pytest.mark.nightly
 async def test_a_note_that_was_written_is_taken_back_when_the_daemon_is_back(
     tmp_path: Path, store: Store, mailbox: Mailbox
 ) -> None:

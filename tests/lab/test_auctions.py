@@ -212,6 +212,7 @@ def gap(problem: AuctionsProblem, ours: str, rule: str) -> tuple[float, float]:
     return sum(differences) / len(differences), high
 
 
+@pytest.mark.nightly
 def test_a_few_short_days_value_bidding_is_not_below_a_fixed_rule_by_net_value() -> None:
     problem = AuctionsProblem(("second_price",), tuple(range(1, 6)), 3.0, 180.0, (MACHINE,), (0.5,))
     for rule in ("spot_plus_10", "always_32"):

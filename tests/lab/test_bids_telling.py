@@ -145,6 +145,7 @@ def test_the_lines_of_the_table_add_up_to_the_row_of_the_bench(page: Path) -> No
         assert (causes, float(together["interrupted"])) == (figures["losses"], figures["losses"])
 
 
+@pytest.mark.nightly
 def test_the_page_holds_the_day_in_words_and_says_that_its_market_is_rehearsed(page: Path) -> None:
     text = page.read_text("utf-8")
     assert "<h2>One day of bidding, lease by lease: bidding_war/3</h2>" in text

@@ -51,6 +51,7 @@ def records(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_each_record_is_judged_with_numbers_of_the_others(records: Path) -> None:
     result = CliRunner().invoke(app, [*COMMAND, "--traces", str(records), "--json"])
     assert result.exit_code == 0, result.output

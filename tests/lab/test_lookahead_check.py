@@ -98,6 +98,7 @@ def test_a_strategy_that_answers_one_view_in_two_ways_is_caught_at_once() -> Non
     assert verdict.futures == 1
 
 
+@pytest.mark.nightly
 def test_an_honest_one_of_the_same_make_passes() -> None:
     verdict = lookahead_check.check(tuned(_Honest()), lookahead_check.drawn(1))
     assert verdict.finding is None

@@ -221,6 +221,7 @@ def test_a_search_ends_when_nothing_better_comes(traces: Path, tmp_path: Path) -
     )
 
 
+@pytest.mark.nightly
 def test_a_study_is_taken_up_where_it_was_left(traces: Path, tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     part = run(traces, storage, "--trials", "2", "--folds", "1")["folds"][-1]["trials"]

@@ -81,6 +81,7 @@ def test_a_cost_that_is_not_finite_is_a_dash() -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+@pytest.mark.nightly
 async def test_it_shows_itself_without_script_in_both_schemes_and_on_a_phone(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(html.page([saved_table.table(document(HOSTILE))]), "utf-8")

@@ -202,6 +202,7 @@ def test_shares_of_one_rate_are_exponential_and_models_count_by_the_spells_they_
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")
+@pytest.mark.nightly
 async def test_one_picture_serves_both_schemes_and_names_of_others_are_text(tmp_path: Path) -> None:
     result, file = run(tmp_path, "--strategies", "levi,greedy", pool=HOSTILE[:60])
     assert result.exit_code == 0, result.output

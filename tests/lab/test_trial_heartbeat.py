@@ -73,6 +73,7 @@ def assert_a_killed_trial_comes_back(url: str) -> None:
     assert len(found.trials) == 3, "the failed one does not count"
 
 
+@pytest.mark.nightly
 def test_the_trial_of_a_killed_process_is_tried_again(tmp_path: Path) -> None:
     assert_a_killed_trial_comes_back(f"sqlite:///{tmp_path}/study.db")
 

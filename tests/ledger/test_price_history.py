@@ -171,6 +171,7 @@ async def assert_rolled_alike(path: Path, seen: list[tuple[int, int, int | None]
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(observed, max_size=25), st.lists(st.integers(0, 50), max_size=3))
+@pytest.mark.nightly
 def test_hours_are_the_same_however_often_they_are_rolled_up(
     seen: list[tuple[int, int, int | None]], tidies: list[int]
 ) -> None:

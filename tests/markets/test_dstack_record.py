@@ -111,6 +111,7 @@ def test_a_simulated_server_has_the_fleet_that_rehearsals_use() -> None:
     assert RECORD.options is DstackOptions
 
 
+@pytest.mark.nightly
 def test_check_knows_the_cards_without_a_bus_where_the_workload_may_run_there_and_nowhere_else(tmp_path: Path) -> None:
     assert RECORD.own_cards == set(names._SLOWEST)
     (tmp_path / "key").write_text("made-up")
@@ -149,6 +150,7 @@ print("modules:", *sorted(name for name in sys.modules if "dstack" in name))
 """
 
 
+@pytest.mark.nightly
 def test_without_its_table_only_its_records_are_imported(tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(ELSEWHERE)
     (tmp_path / "key").write_text("made-up")

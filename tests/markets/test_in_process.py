@@ -102,7 +102,7 @@ def over(simulator: Simulator, *, is_real: bool) -> dict[str, Exchange]:
     return {"vast": InProcess(simulator.api.answer), "runpod": InProcess(simulator.runpod_api.answer)}
 
 
-@pytest.mark.parametrize("climate", ["bidding_war", "lying_list"])
+@pytest.mark.parametrize("climate", [pytest.param("bidding_war", marks=pytest.mark.nightly), "lying_list"])
 async def test_the_program_lives_the_same_hours_either_way(climate: str) -> None:
     """Every call of the market and every row of the ledger, two workloads on two markets."""
     assert await lived(climate, is_real=True) == await lived(climate, is_real=False)

@@ -17,6 +17,7 @@ SAID = "image_refused: @everyone <!channel> see [your bill](http://example.inval
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Apprise's own imports
+@pytest.mark.nightly
 async def test_the_words_of_a_host_call_nobody_in_a_chat() -> None:
     clock, receiver = SteppedClock(NOW), Receiver()
     await receiver.start()

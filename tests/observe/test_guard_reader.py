@@ -259,6 +259,7 @@ async def test_after_a_start_more_leases_than_are_read_at_once_are_all_read_in_t
     assert sorted(lease for lease, report in box.reports.items() if report.switch) == leases
 
 
+@pytest.mark.nightly
 async def test_with_a_slow_poll_too_every_one_of_many_leases_is_heard(
     server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

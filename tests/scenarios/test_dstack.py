@@ -95,6 +95,7 @@ async def test_a_release_ends_only_when_the_machine_is_gone(tmp_path: Path) -> N
         assert {event.reason_code for event in taken} <= {"killed", "release_again"}
 
 
+@pytest.mark.nightly
 async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -120,7 +121,8 @@ async def test_a_machine_that_the_server_gave_up_stays_counted(tmp_path: Path) -
         assert await world.spend() == pytest.approx(server(world).charged_total() + 0.06, abs=0.03)
 
 
-@pytest.mark.parametrize("is_restarted", [True, pytest.param(False, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_restarted", [True, False])
 async def test_a_run_that_a_person_deletes_too_early_ends_no_lease(tmp_path: Path, is_restarted: bool) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -232,6 +234,7 @@ async def test_a_run_that_a_person_stops_on_the_server_is_not_rented_again(tmp_p
         await world.until(lambda: len(world.running()) == 1, minutes=30)
 
 
+@pytest.mark.nightly
 async def test_a_slot_whose_machine_was_lost_unseen_runs_again_and_the_old_lease_counts_on(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
@@ -278,6 +281,7 @@ async def test_a_pause_by_a_person_releases_where_nothing_can_be_paused(tmp_path
         assert (world.leases(), billing(world)) == ([], []), "the hold keeps the slot empty"
 
 
+@pytest.mark.nightly
 async def test_a_fallback_is_used_once_the_slot_was_down_and_left_when_the_auction_pays_again(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "markets": ("vast",),

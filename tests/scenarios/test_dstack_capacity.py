@@ -22,7 +22,8 @@ def dry(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "_chosen", lambda _: None)
 
 
-@pytest.mark.parametrize("hours", [2, pytest.param(8, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("hours", [2, 8])
 async def test_a_dry_night_holds_no_workload_and_ends_no_machine_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:

@@ -46,6 +46,7 @@ async def test_a_cap_ends_a_lease_that_a_pause_leaves_running_for_its_disk(tmp_p
         assert await world.spend() < 0.55
 
 
+@pytest.mark.nightly
 async def test_a_lease_that_has_run_its_time_is_not_followed_by_another_where_none_can_be_paused(
     tmp_path: Path,
 ) -> None:
@@ -79,7 +80,7 @@ async def test_an_array_goes_on_while_the_end_of_a_done_slot_waits_for_a_person(
         assert billing(world) == []
 
 
-@pytest.mark.parametrize("has_proxy", [True, False])
+@pytest.mark.parametrize("has_proxy", [True, pytest.param(False, marks=pytest.mark.nightly)])
 async def test_a_service_behind_a_proxy_moves_to_no_market_without_ports(tmp_path: Path, *, has_proxy: bool) -> None:
     service: dict[str, Any] = {
         "kind": WorkloadKind.SERVICE,

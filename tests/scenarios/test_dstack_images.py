@@ -48,6 +48,7 @@ async def test_a_registry_that_is_away_holds_no_work(tmp_path: Path, monkeypatch
         assert not world.app.ledger.recollection(world.clock.now()).holds
 
 
+@pytest.mark.nightly
 async def test_an_image_that_ran_is_not_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, command="", onstart="", max_failed_starts=2, slots=2) as world:
         await world.until(lambda: len(world.running()) == 2, minutes=60)

@@ -38,6 +38,7 @@ async def test_a_release_of_a_run_that_the_server_lost_ends_no_lease(tmp_path: P
         await world.until(lambda: lease_id not in {each.lease_id for each in world.leases()}, minutes=10)
 
 
+@pytest.mark.nightly
 async def test_a_given_up_run_that_is_deleted_holds_neither_its_slot_nor_a_kill(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)

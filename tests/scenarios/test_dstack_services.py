@@ -29,6 +29,7 @@ async def test_a_service_that_a_person_stops_on_the_server_moves_once_in_a_cool_
         assert await world.events("workload.held") == []
 
 
+@pytest.mark.nightly
 async def test_a_service_is_ready_by_the_servers_own_probe_and_replaced_when_that_fails(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "kind": WorkloadKind.SERVICE,
@@ -90,6 +91,7 @@ async def test_one_missed_probe_of_the_server_counts_once(
         assert await world.events("lease.unhealthy") == []
 
 
+@pytest.mark.nightly
 async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "kind": WorkloadKind.SERVICE,
@@ -109,6 +111,7 @@ async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_witho
         assert len(ends) == 3
 
 
+@pytest.mark.nightly
 async def test_a_service_whose_program_ends_by_itself_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
     """It rented six times an hour for ever, since each new lease began to count at none."""
     changes: dict[str, Any] = {"environment": (("SIM_EXIT_AFTER", "360"),), "max_failed_starts": 3}

@@ -45,6 +45,7 @@ async def test_moved_before_the_end_and_the_old_one_runs_until_the_new_does(
         assert await world.events("lease.interrupted") == []
 
 
+@pytest.mark.nightly
 async def test_with_room_for_one_it_is_left_in_the_last_minutes(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -244,6 +244,7 @@ async def test_an_ending_that_is_wanted_again_asks_anew_and_takes_no_old_answer(
         assert within <= pause.recorded_at - began <= within + world.config.poll
 
 
+@pytest.mark.nightly
 async def test_an_ending_that_its_market_refuses_lets_the_guard_go_on(tmp_path: Path, server: S3Server) -> None:
     async with fleet(tmp_path, server) as world:
         lease = await working(world, server)

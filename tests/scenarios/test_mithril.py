@@ -155,6 +155,7 @@ async def test_over_a_cap_of_the_rate_a_machine_whose_limit_the_market_keeps_is_
         assert bid.limit_cents < limit, "a stopped bid is changed to a limit at which it may start"
 
 
+@pytest.mark.nightly
 async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path) -> None:
     """The old machine is kept until that end: the new one runs, and still loads its image."""
     async with running(tmp_path, POLL) as world:

@@ -146,6 +146,7 @@ def test_floors_at_or_above_the_ask_of_all_the_files(drawn: Statistics) -> None:
     assert max(drawn.floor_over_ask) >= max(sample) * 0.8
 
 
+@pytest.mark.nightly
 def test_slow_hosts_of_all_the_files(drawn: Statistics) -> None:
     """A card's own speed is the one the catalogue gives it, which the files must bear out for the most of its hosts."""
     own = {gpu.name: gpu.dlperf for _, gpu in card_catalogue.MODELS}

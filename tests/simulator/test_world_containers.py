@@ -28,6 +28,7 @@ def test_item_14_an_image_is_pulled_before_the_container_runs_and_costs_traffic_
     assert contract.charged["bandwidth"] == pytest.approx(contract.image_gb * contract.host.down_price, rel=0.01)
 
 
+@pytest.mark.nightly
 def test_item_14_a_pull_takes_seconds_to_hours() -> None:
     market = quiet.world(hosts=600, credit=1e6)
     rented = set()

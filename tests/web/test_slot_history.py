@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_stretches_fill_the_day_without_a_gap(lives: list[tuple[datetime, list[t
     assert all(each.ends > each.begins for each in found)
 
 
+@pytest.mark.nightly
 async def test_the_page_draws_each_slot_and_says_it_in_words(tmp_path: Path) -> None:
     async with served(tmp_path, workloads=(work(slots=2),), climate=climate_files.named("bidding_war")) as page:
         page.world.is_checked = False

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ takens = st.builds(
 
 @settings(max_examples=200)
 @given(markets(), records, takens)
+@pytest.mark.nightly
 def test_the_order_is_that_of_sorting_everything(
     offers: list[Offer], hosts: dict[HostKey, HostRecord], taken: Unavailable
 ) -> None:

@@ -42,7 +42,8 @@ async def test_a_rehearsal_runs_the_workloads_command_and_ends_it(tmp_path: Path
     assert counter.alive(mark) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_ends_a_rehearsal_and_leaves_no_process_and_no_folder(
     tmp_path: Path, number: signal.Signals
 ) -> None:

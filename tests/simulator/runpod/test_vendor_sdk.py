@@ -78,6 +78,7 @@ async def test_every_call_in_one_life(pods: Pods, tmp_path: pathlib.Path) -> Non
     assert [told[said[name]["id"]]["ended"] for name in ("cpu", "volume")] == [None, None]
 
 
+@pytest.mark.nightly
 async def test_refusals_reach_the_caller_as_the_packages_own_errors(pods: Pods, tmp_path: pathlib.Path) -> None:
     said = await sdk.run(pods.simulator.runpod_url, tmp_path, REFUSED)
     assert said["sold_out"][0] == said["quotes"][0] == said["terminate"][0] == "QueryError"
