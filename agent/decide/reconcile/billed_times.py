@@ -7,7 +7,8 @@ Invariants:
    such bias.
 3. A start under way that no later look or record shows counts as done right after the last look. This includes a lease
    that was lost while the record could not be read. It includes the return of a silent host whose instance is gone, or
-   stopped at the end of its contract or by its guard's switch: no record shows either.
+   stopped at the end of its contract or by its guard's switch: no record shows either. An end counts as soon as a
+   listing tells it, even if the lease does not believe it yet.
 4. A stopped lease that its market may have given back counts as running since the last look, where it was not listed
    for `UNSEEN` and an order of ours ends or pauses it, or it is listed as stopped and no record could be read.
 5. Where a market bills what loads, an instance that was stopped before any listing showed it has billed since its rent.
@@ -250,7 +251,8 @@ def turned(
     turned_at = _started_unrecorded(lease, between[0], events, bills_while_loading=bills_while_loading)
     # No record shows a stop for lack of credit or at the end of a contract. One that had ended before starts on record.
     was_over = lease.ends_at is not None and lease.ends_at <= between[0]
-    is_over = not was_over and ends_at is not None and lease.accrued_until < ends_at <= until
+    ends = {ends_at, row.ends_at if row is not None else None}
+    is_over = not was_over and any(end is not None and lease.accrued_until < end <= until for end in ends)
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     # Nor one by the instance's own key, and the start of a lease that loads again is on record before it bills.
     is_untold |= _is_loading_again(lease) or _may_have_switched(lease, between)

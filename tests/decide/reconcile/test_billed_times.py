@@ -294,3 +294,13 @@ def test_what_was_over_at_the_last_look_did_not_come_back_with_its_host(ended: A
     renewed = builders.ago(hours=0.5)
     change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=renewed)
     assert gpu_hours(held, list(change.turns)) == pytest.approx(hours)
+
+
+def test_an_end_that_the_listing_puts_forward_and_nobody_believes_yet_may_have_come() -> None:
+    """Its host was silent and answered again while nobody looked: the GPU billed until that end."""
+    known = builders.ago(days=-3)
+    held = builders.lease(state=LeaseState.OFFLINE, accrued_until=SEEN, bills=Bills.NOTHING, ends_at=known)
+    row = builders.instance(state=InstanceState.PAUSED, ends_at=builders.ago(hours=1))
+    view = builders.view(instances=(row,), is_record_read=True)
+    change = billed_times.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=known)
+    assert gpu_hours(held, list(change.turns)) == 3
