@@ -7,6 +7,7 @@ from agent.app import App
 from agent.cycle import Pass
 from agent.decide.accounting import meter, useful_time, volume_metering
 from agent.decide.arrays import array_window
+from agent.decide.demand import demand_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import measured_checkpoints, offer_refusal
@@ -31,6 +32,7 @@ WAITING = frozenset(
         array_window.WAITS,
         array_window.UNPROVEN,
         array_window.WAITS_FOR_OTHERS,
+        demand_window.CODE,
     }
 )
 """The codes of holds by which a slot waits as the configuration says."""

@@ -25,7 +25,8 @@ class RunTimeFigures:
         """Register them."""
         self.waiting = Gauge(
             "gpubid_slots_waiting",
-            "Slots that wait by the configuration: for a window, a first start, other slots, or past max_running.",
+            "Slots that wait by the configuration: for a window, a first start, other slots, a demand, "
+            "or past max_running.",
             ("workload",), registry=target,
         )  # fmt: skip
         self.is_open = Gauge(

@@ -1,12 +1,28 @@
-"""A slot that is done is wanted no more, so that no alert says that it is missing."""
+"""A slot that is done, or that its demand does not want, is not missing, so that no alert says so."""
+
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.slot_demand import Demand, DemandFrom
+from agent.pass_metrics import Figures
 from agent.telemetry.metric_updates import Metrics
 from tests.support import builders
 from tests.support.builders import NOW
+from tests.support.queue_page import served
+from tests.support.world import MINUTE, rehearsed, work
+
+
+def unmet(registry: CollectorRegistry) -> float:
+    """Return the slots of `train` that are missing, as the recording rule counts them."""
+    wanted, *others = (
+        registry.get_sample_value(f"gpubid_slots_{name}", {"workload": "train"})
+        for name in ("wanted", "running", "held", "spare", "waiting")
+    )
+    assert wanted is not None
+    return wanted - sum(count or 0 for count in others)
 
 
 def test_finished_slots_are_not_wanted() -> None:
@@ -17,3 +33,20 @@ def test_finished_slots_are_not_wanted() -> None:
     for holds, wanted in (((), 5), (marks, 3), ((OperatorHold(Word.DONE, hold.of_workload("train"), NOW, "x"),), 0)):
         metrics.see_fleet(builders.fleet(workloads=works, holds=holds))
         assert registry.get_sample_value("gpubid_slots_wanted", {"workload": "train"}) == wanted
+
+
+async def test_slots_that_a_demand_does_not_want_wait(tmp_path: Path) -> None:
+    async with served() as page:
+        page.tasks = "4"
+        asked = work(slots=4, demand=Demand(0, DemandFrom.HTTP, page.url, per_slot=4))
+        async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
+            registry = CollectorRegistry()
+            figures = Figures(Metrics(registry, ["vast"], ["train"]))
+            figures.see(world.app, await world.cycle())
+            await world.app.demand.settle()
+            figures.see(world.app, await world.cycle())
+            assert unmet(registry) == 1, "the one slot that it wants is missing until it runs"
+            await world.until_running(30, slots=1)
+            figures.see(world.app, await world.cycle())
+            assert registry.get_sample_value("gpubid_slots_waiting", {"workload": "train"}) == 3
+            assert unmet(registry) == 0
