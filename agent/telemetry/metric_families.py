@@ -1,12 +1,9 @@
-"""Every metric family of the program: its name, labels and meaning, and the label values that start at zero.
+"""Every metric family of the program: its name, labels and meaning, and the label values that are known at the start.
 
 Invariants:
-1. No label holds an id, an offer number or a free text (the few names are in named_metrics.py). Sets that are known at
-   the start begin at zero.
+1. No label holds an id, an offer number or a free text (the few names are in named_metrics.py).
 2. Units are in the names, ages are timestamps, and only counters end in `_total`.
 """
-
-from collections.abc import Iterable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,13 +15,6 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-
-from agent import __version__
-from agent.domain.market.interruption import Cause
-from agent.domain.market.tenure import Tenure
-from agent.domain.record.intent import IntentKind, IntentState
-from agent.domain.record.lease import LeaseState
-from agent.telemetry import recovery_metrics
 
 OPERATIONS = (
     "offers", "instances", "instance", "rent", "rebid", "resume", "pause", "release", "account", "charges", "events",
@@ -63,8 +53,8 @@ def registry() -> CollectorRegistry:
 class Families:
     """The metrics of the program."""
 
-    def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
-        """Register everything with `target`, at zero for these markets and workloads."""
+    def __init__(self, target: CollectorRegistry) -> None:
+        """Register everything with `target`."""
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._make_market(target)
         self._make_fleet(target)
@@ -74,7 +64,6 @@ class Families:
         self._make_money(target)
         self._make_program(target)
         self._make_ledger(target)
-        self._start_at_zero(tuple(markets), tuple(workloads))
 
     def _make_market(self, target: CollectorRegistry) -> None:
         market = ("market",)
@@ -328,73 +317,3 @@ class Families:
             "gpubid_ledger_backup_timestamp_seconds", "When the newest backup was made; 0 without one.",
             registry=target,
         )  # fmt: skip
-
-    def _start_at_zero(self, markets: tuple[str, ...], workloads: tuple[str, ...]) -> None:
-        self.build.labels(__version__).set(1)
-        for market in markets:
-            self._start_market(market)
-        for workload in workloads:
-            self._start_workload(workload, markets)
-        for kind in IntentKind:
-            for state in (IntentState.CONFIRMED, IntentState.REJECTED, IntentState.DENIED, IntentState.VOID):
-                self.intents.labels(kind.value, state.value)
-        for limit in LIMITS:
-            self.limits_struck.labels(limit)
-        self._start_parts()
-
-    def _start_parts(self) -> None:
-        for name in PROTECTIONS:
-            self.protections.labels(name)
-        for channel in CHANNELS:
-            for outcome in DELIVERIES:
-                self.notifications.labels(channel, outcome)
-        for phase in recovery_metrics.PHASES:
-            self.recovery.labels(phase)
-        for window in WINDOWS:
-            self.spent.labels(window)
-            self.budget.labels(window)
-
-    def _start_workload(self, workload: str, markets: tuple[str, ...]) -> None:
-        for gauge in (
-            self.slots_wanted,
-            self.slots_running,
-            self.headroom,
-            self.slots_ready,
-            self.slots_idle,
-            self.slots_stalled,
-            self.slots_held,
-            self.slots_spare,
-            self.deadline_at_risk,
-        ):
-            gauge.labels(workload)
-        self.useful.labels(workload)
-        for phase in PAID:
-            self.paid.labels(workload, phase)
-        for market in markets:
-            for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
-                self.spend.labels(workload, market, tenure.value)
-            for cause in Cause:
-                self.interruptions.labels(workload, market, cause.value)
-
-    def _start_market(self, market: str) -> None:
-        for gauge in (
-            self.market_available,
-            self.market_view_timestamp,
-            self.credit,
-            self.clock_skew,
-            self.rows_today,
-            self.flapping,
-            self.unaccounted,
-            self.unaccounted_listings,
-            self.market_fault,
-        ):
-            gauge.labels(market)
-        for operation in OPERATIONS:
-            self.market_request_duration.labels(market, operation)
-            for outcome in OUTCOMES:
-                self.market_requests.labels(market, operation, outcome)
-        for state in LeaseState:
-            for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
-                self.leases.labels(market, tenure.value, state.value)
-        for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
-            self.capability.labels(market, tenure.value)

@@ -19,7 +19,14 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
-from agent.telemetry import lead_metrics, metric_families, named_metrics, recovery_metrics, run_time_metrics
+from agent.telemetry import (
+    first_samples,
+    lead_metrics,
+    metric_families,
+    named_metrics,
+    recovery_metrics,
+    run_time_metrics,
+)
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -50,7 +57,8 @@ class Metrics(metric_families.Families):
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
         self._markets = tuple(markets)
-        super().__init__(target, self._markets, workloads)
+        super().__init__(target)
+        first_samples.make(self, self._markets, tuple(workloads))
         self._outcome = Codes(metric_families.OUTCOMES)
         self._reason = Codes()
         self._limit = Codes(metric_families.LIMITS)
