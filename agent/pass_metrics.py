@@ -162,7 +162,8 @@ class Figures:
     def _see_prices(self, fleet: Fleet) -> None:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
-                self._metrics.see_prices(name, work.name, *offer_refusal.cheapest(view.offers, work, fleet.now))
+                prices = offer_refusal.cheapest(view.offers, work, fleet.now)
+                self._metrics.see_prices(name, work.name, *prices, is_answered=work.name in view.answered)
 
 
 def _run_times(done: Pass) -> Mapping[str, RunTimes]:

@@ -200,13 +200,20 @@ class Metrics(metric_families.Families):
             exemplar = {"intent_id": each.intent_id} if each.intent_id else None
             self.recovery.labels(each.phase).observe(each.seconds, exemplar)
 
-    def see_prices(self, market: str, workload: str, floor: UsdPerHour | None, ask: UsdPerHour | None) -> None:
-        """Write the cheapest offers that fit a workload; a figure without a new offer stays."""
-        if floor is not None:
-            self.floor.labels(market, workload).set(floor.dollars)
+    def see_prices(
+        self, market: str, workload: str, floor: UsdPerHour | None, ask: UsdPerHour | None, *, is_answered: bool
+    ) -> None:
+        """Write the cheapest offers that fit a workload. A figure without an offer is removed if a search was answered.
+
+        Without an answer it stays: no offer was looked for.
+        """
+        for family, price in ((self.floor, floor), (self.ask, ask)):
+            if price is not None:
+                family.labels(market, workload).set(price.dollars)
+            elif is_answered:
+                family.remove(market, workload)
         if ask is not None:
             self._asks[market, workload] = ask.dollars
-            self.ask.labels(market, workload).set(ask.dollars)
             # From zero, so that a rate counts from the first price on.
             self.on_demand_worth.labels(workload)
 

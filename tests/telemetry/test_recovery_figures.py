@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,9 +15,11 @@ from agent.domain.market.interruption import Cause, Loss
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Reason, Rebid
+from agent.pass_metrics import Figures
 from agent.telemetry import metric_updates, recovery_metrics
 from agent.telemetry.recovery_metrics import ReachedPhase
 from tests.support import builders
+from tests.support.world import rehearsed
 from tests.telemetry.test_metric_updates import LEASE, NOW, SLOT, WORK, fleet
 
 SOON = timedelta(seconds=10)
@@ -94,8 +97,38 @@ def test_the_cheapest_fitting_offers_are_shown_and_kept() -> None:
     figures = metric_updates.Metrics(registry, ["vast"], ["train"])
     fits = builders.offer(ask=builders.per_hour("0.50"), floor=builders.per_hour("0.20"))
     rows = [fits, builders.offer(2, ask=builders.per_hour("0.40"), floor=builders.per_hour("0.10"), gpus=8)]
-    figures.see_prices("vast", "train", *offer_refusal.cheapest(rows, WORK, NOW))
-    figures.see_prices("vast", "train", None, None)
+    figures.see_prices("vast", "train", *offer_refusal.cheapest(rows, WORK, NOW), is_answered=True)
+    figures.see_prices("vast", "train", None, None, is_answered=False)
     at = {"market": "vast", "workload": "train"}
     assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) == pytest.approx(0.2)
     assert registry.get_sample_value("gpubid_market_ask_dollars_per_hour", at) == pytest.approx(0.5)
+
+
+def test_a_price_is_removed_once_a_search_shows_no_offer_that_fits() -> None:
+    registry = CollectorRegistry()
+    figures = metric_updates.Metrics(registry, ["vast"], ["train"])
+    figures.see_prices("vast", "train", builders.per_hour("0.20"), builders.per_hour("0.50"), is_answered=True)
+    figures.see_prices("vast", "train", None, builders.per_hour("0.60"), is_answered=True)
+    at = {"market": "vast", "workload": "train"}
+    assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) is None
+    assert registry.get_sample_value("gpubid_market_ask_dollars_per_hour", at) == pytest.approx(0.6)
+    figures.see_prices("vast", "train", None, None, is_answered=True)
+    assert registry.get_sample_value("gpubid_market_ask_dollars_per_hour", at) is None
+    figures.see_useful("train", 3600)
+    worth = registry.get_sample_value("gpubid_on_demand_worth_dollars_total", {"workload": "train"})
+    assert worth == pytest.approx(0.6), "the price seen last"
+
+
+async def test_a_pass_removes_a_price_only_where_a_search_was_answered(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        registry = CollectorRegistry()
+        figures = Figures(metric_updates.Metrics(registry, ["vast"], ["train"]))
+        done = await world.cycle()
+        at = {"market": "vast", "workload": "train"}
+        for answered, is_shown in (((), True), (("train",), False)):
+            figures.see(world.app, done)
+            assert registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at)
+            view = msgspec.structs.replace(done.fleet.markets["vast"], offers=(), answered=answered)
+            fleet = msgspec.structs.replace(done.fleet, markets={"vast": view})
+            figures.see(world.app, dataclasses.replace(done, fleet=fleet))
+            assert (registry.get_sample_value("gpubid_market_floor_dollars_per_hour", at) is not None) is is_shown
