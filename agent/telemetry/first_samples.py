@@ -42,17 +42,7 @@ def _make_parts(families: Families) -> None:
 
 
 def _make_workload(families: Families, workload: str, markets: Sequence[str]) -> None:
-    for gauge in (
-        families.slots_wanted,
-        families.slots_running,
-        families.headroom,
-        families.slots_ready,
-        families.slots_idle,
-        families.slots_stalled,
-        families.slots_held,
-        families.slots_spare,
-        families.deadline_at_risk,
-    ):
+    for gauge in families.by_workload:
         gauge.labels(workload)
     families.useful.labels(workload)
     for phase in metric_families.PAID:

@@ -65,6 +65,21 @@ class Families:
         self._make_program(target)
         self._make_ledger(target)
 
+    @property
+    def by_workload(self) -> tuple[Gauge, ...]:
+        """The gauges that have one sample a workload."""
+        return (
+            self.slots_wanted,
+            self.slots_running,
+            self.slots_ready,
+            self.slots_idle,
+            self.slots_stalled,
+            self.slots_held,
+            self.slots_spare,
+            self.headroom,
+            self.deadline_at_risk,
+        )
+
     def _make_market(self, target: CollectorRegistry) -> None:
         market = ("market",)
         self.market_available = Gauge(

@@ -56,9 +56,9 @@ class Metrics(metric_families.Families):
 
     def __init__(self, target: CollectorRegistry, markets: Iterable[str], workloads: Iterable[str]) -> None:
         """Register everything with `target`, at zero for these markets and workloads."""
-        self._markets = tuple(markets)
+        self._markets, self._workloads = tuple(markets), frozenset(workloads)
         super().__init__(target)
-        first_samples.make(self, self._markets, tuple(workloads))
+        first_samples.make(self, self._markets, sorted(self._workloads))
         self._outcome = Codes(metric_families.OUTCOMES)
         self._reason = Codes()
         self._limit = Codes(metric_families.LIMITS)
@@ -87,6 +87,7 @@ class Metrics(metric_families.Families):
                 self.market_view_timestamp.labels(name).set(view.listed_at.timestamp())
             if view.credit is not None:
                 self.credit.labels(name).set(view.credit.dollars)
+        self._forget_removed(fleet)
         self._see_leases(fleet)
         self._see_rests(fleet)
         self.named.see(fleet)
@@ -108,6 +109,14 @@ class Metrics(metric_families.Families):
         """Write the number of leases, instances and doubts that a kill has not ended yet, and the time of the kill."""
         self.after_kill.set(remaining)
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
+
+    def _forget_removed(self, fleet: Fleet) -> None:
+        """Remove the gauges of workloads that the fleet no longer has. Their counters stay: a counter never falls."""
+        present = frozenset(work.name for work in fleet.workloads)
+        for workload in self._workloads - present:
+            for gauge in (*self.by_workload, self.floor, self.ask):
+                gauge.remove_by_labels({"workload": workload})
+        self._workloads = present
 
     def _see_rests(self, fleet: Fleet) -> None:
         cooling = [rest.kind.value for rest in fleet.cooldowns if not rest.is_over(fleet.now)]

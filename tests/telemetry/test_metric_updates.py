@@ -217,6 +217,26 @@ def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: Met
     assert value(registry, "spend_dollars_per_hour") == 0
 
 
+def test_a_removed_workload_has_no_gauges_and_keeps_its_counters(registry: CollectorRegistry, figures: Metrics) -> None:
+    figures.see_fleet(fleet())
+    figures.see_risks(["train"], {"train"})
+    figures.see_prices("vast", "train", money.per_hour("0.2"), money.per_hour("0.5"), is_answered=True)
+    figures.see_charge("train", "vast", Tenure.ON_DEMAND, money.usd(1))
+    renamed = fleet(workloads=(dataclasses.replace(WORK, name="serve"),), leases=())
+    figures.see_fleet(renamed)
+    left = {
+        family.type
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.labels.get("workload") == "train"
+    }
+    assert left == {"counter"}
+    assert value(registry, "slots_wanted", workload="serve") == 2
+    assert value(registry, "spend_dollars_total", workload="train", market="vast", tenure="on_demand") == 1
+    figures.see_fleet(fleet(workloads=(), leases=()))
+    assert value(registry, "slots_wanted", workload="serve") is None
+
+
 def test_two_leases_of_a_moving_slot_are_one_running_slot(registry: CollectorRegistry, figures: Metrics) -> None:
     figures.see_fleet(fleet(leases=(LEASE, msgspec.structs.replace(LEASE, lease_id="l2"))))
     assert value(registry, "slots_running", workload="train") == 1
