@@ -8,6 +8,8 @@ from agent.config import value_kinds
 from agent.domain.record import expiry
 
 LONGEST = expiry.LASTING
+YEARS = range(2000, 2101)
+"""Years whose instants every calendar can reckon with, weeks before and after."""
 SPAN: pydantic.TypeAdapter[timedelta] = pydantic.TypeAdapter(value_kinds.Span)
 
 
@@ -24,6 +26,22 @@ def absolute(text: str) -> datetime | None:
         return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def of_key(value: object, example: str) -> datetime:
+    """Return the instant in UTC of a key's value, a time of TOML or a text.
+
+    Raises:
+        PydanticCustomError: it is no time with a zone, or lies outside of `YEARS`.
+    """
+    if isinstance(value, str):
+        value = absolute(value)
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise value_kinds.refused("bad_time", f"must be a time with its zone; write for example {example}")
+    if value.year not in YEARS:
+        sentence = f"must lie between {YEARS[0]} and {YEARS[-1]}; write for example {example}"
+        raise value_kinds.refused("bad_time", sentence)
+    return value.astimezone(UTC)
 
 
 def duration(text: str) -> timedelta | None:

@@ -56,17 +56,24 @@ def test_a_deadline_becomes_what_it_says(tmp_path: Path) -> None:
         ('"2027-01-31T18:00Z"', dt.datetime(2027, 1, 31, 18, tzinfo=dt.UTC)),
         ('"2027-01-31T18:00+01:00"', dt.datetime(2027, 1, 31, 17, tzinfo=dt.UTC)),
         ('"2027-01-31"', dt.datetime(2027, 1, 31, tzinfo=dt.UTC)),
+        ("2026-12-01T07:00:00+09:00", dt.datetime(2026, 11, 30, 22, tzinfo=dt.UTC)),
     ],
 )
 def test_a_deadline_takes_the_times_that_verbs_take(tmp_path: Path, written: str, by: dt.datetime) -> None:
     work = loaded(tmp_path, 'kind = "batch"', f"deadline = {{ hours = 4, by = {written} }}")
     assert work.deadline is not None
-    assert work.deadline.by == by
+    assert (work.deadline.by, work.deadline.by.tzinfo) == (by, dt.UTC)
 
 
 @pytest.mark.parametrize("written", ["2027-01-31T18:00:00", '"tomorrow"', '"2h"', "7"])
 def test_another_deadline_is_refused_with_one_to_write(tmp_path: Path, written: str) -> None:
     with pytest.raises(ConfigError, match='write for example by = "2027-01-31T18:00Z"'):
+        loaded(tmp_path, 'kind = "batch"', f"deadline = {{ hours = 4, by = {written} }}")
+
+
+@pytest.mark.parametrize("written", ["9999-12-31T00:00:00Z", '"0001-01-01"', "9999-12-31T23:00:00-12:00"])
+def test_a_deadline_that_no_calendar_can_reckon_with_is_refused(tmp_path: Path, written: str) -> None:
+    with pytest.raises(ConfigError, match=r"train\.deadline\.by: must lie between 2000 and 2100"):
         loaded(tmp_path, 'kind = "batch"', f"deadline = {{ hours = 4, by = {written} }}")
 
 

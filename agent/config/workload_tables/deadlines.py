@@ -11,12 +11,8 @@ from agent.domain.market import gpu
 from agent.domain.work import deadline
 
 
-def _by(value: object) -> object:
-    if isinstance(value, str):
-        value = time_words.absolute(value)
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise refused("bad_time", 'must be a time with its zone; write for example by = "2027-01-31T18:00Z"')
-    return value
+def _by(value: object) -> datetime:
+    return time_words.of_key(value, 'by = "2027-01-31T18:00Z"')
 
 
 def _model(value: str) -> str:
@@ -33,7 +29,7 @@ class DeadlineTable(BaseModel):
     hours: Annotated[Number, Field(gt=0, le=deadline.MOST_HOURS, examples=[48])]
     """Hours of work, on the reference GPU."""
     by: Annotated[datetime, BeforeValidator(_by), WithJsonSchema({"type": "string", "format": "date-time"})]
-    """The time at which it must be done."""
+    """The time at which it must be done, in the years 2000 to 2100."""
     reference_gpu: Annotated[Line, Field(min_length=1, max_length=64), AfterValidator(_model)] | None = None
     """GPU model on which the hours are counted; it need not be one of `gpu`. Without this key: the model that runs."""
     restart: Annotated[Span, Field(examples=["20m"])] | None = None
