@@ -1,4 +1,4 @@
-"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metric_updates."""
+"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metrics."""
 
 import asyncio
 import contextlib
@@ -73,7 +73,7 @@ async def test_the_daemon_goes_on_where_its_metrics_stumble(tmp_path: Path, monk
         with structlog.testing.capture_logs() as logs:
 
             def stumbled() -> int:
-                return sum(each["event"] == "metric_updates.failed" for each in logs)
+                return sum(each["event"] == "metrics.failed" for each in logs)
 
             def stumble(*_: object) -> None:
                 raise RuntimeError("a defect")
