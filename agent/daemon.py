@@ -37,6 +37,8 @@ log = structlog.get_logger("gpubid.daemon")
 
 SOON_SECONDS = 2.0
 """After a write the next cycle follows soon, because its effect is worth seeing."""
+LAST_ROUND_SECONDS = 5.0
+"""How long the last notifications of a daemon may delay its end."""
 
 
 @dataclass(slots=True)
@@ -124,6 +126,11 @@ class Daemon:
             self._app.beside(self._dispatcher.run())
             try:
                 await self._loop(f"http://{host}:{port}")
+            except LedgerError as error:
+                # A deposed daemon leaves them to its successor, which would send them a second time.
+                if error.code is not Code.DEPOSED:
+                    await self._dispatcher.finish(LAST_ROUND_SECONDS)
+                raise
             finally:
                 self.stop()
 
@@ -224,6 +231,8 @@ class Daemon:
                 soon.cancel()
                 return
             done = await self._cycle()
+            # A cycle that failed may have recorded events too.
+            self._dispatcher.wake()
             self._health.started()
             self._be_ready(url)
             after = None if done is None else seconds_to_next(done, self._app.search_delay)
@@ -264,7 +273,6 @@ class Daemon:
         self._health.progressed("cycle")
         metrics.see_cycle(clock.monotonic() - began, clock.now(), is_good=True)
         self._show(lambda: self._figures.see(self._app, done))
-        self._dispatcher.wake()
         return done
 
     def _show(self, write: Callable[[], None]) -> None:

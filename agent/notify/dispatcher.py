@@ -1,12 +1,14 @@
 """The dispatcher: reads new events from the ledger, delivers what rules ask for, tries again, and remembers its place.
 
-1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself.
+1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself. Only a daemon that ends
+   for good waits for it, for some seconds.
 2. The ledger has the last event that was sent. After a restart, on this machine or another, no event is left out, and a
    message that may be sent twice has the same key.
 3. A message is tried again with growing pauses for a day, then it is given up with a log line.
 """
 
 import asyncio
+import contextlib
 import datetime as dt
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +34,8 @@ GIVEN_UP_AFTER = dt.timedelta(days=1)
 MOST_WAITING = 1_000
 """Of one channel. Of more, the least severe are dropped first, the oldest of those before the others."""
 READ_AT_ONCE = 500
+SHORTEST_PAUSE_SECONDS = 1.0
+"""Of a wait for the next attempt: the wall clock may be behind the time in which the wait was measured."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class Dispatcher:
         self._read_to: int | None = None
         self._place = NotifiedPlace(ledger)
         self._wake = asyncio.Event()
+        self._looks = asyncio.Lock()
         self._delivering: dict[str, asyncio.Task[None]] = {}
 
     def use(self, notify: Notify, channels: Mapping[str, Channel]) -> None:
@@ -102,8 +107,7 @@ class Dispatcher:
             log.warning("notify.unread", code=error.code.value, reason=error.sentence)
         try:
             while True:
-                await self._wake.wait()
-                self._wake.clear()
+                await self._until_woken()
                 try:
                     await self._look()
                     await self._keep_place()
@@ -112,6 +116,36 @@ class Dispatcher:
                     log.exception("notify.failed")
         finally:
             await background_tasks.end(self._delivering)
+
+    async def _until_woken(self) -> None:
+        """Wait until somebody wakes it or the next attempt is due: while no cycle ends, nobody else does."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._seconds_to_attempt()):
+                await self._wake.wait()
+        self._wake.clear()
+
+    def _seconds_to_attempt(self) -> float | None:
+        """Return the seconds until a message is due on a channel that delivers nothing now, or None without one."""
+        free = {name for name in self._channels if name not in self._delivering or self._delivering[name].done()}
+        due = [each.next_at for each in self._waiting if each.message.channel in free]
+        return max((min(due) - self._clock.now()).total_seconds(), SHORTEST_PAUSE_SECONDS) if due else None
+
+    async def finish(self, patience: float) -> None:
+        """Deliver what is due, for at most `patience` seconds, before the daemon ends for good.
+
+        A later start sends what was not delivered.
+        """
+        try:
+            async with asyncio.timeout(patience):
+                await self.round()
+                # A channel that was busy with an earlier message is free now.
+                while any(self._due(name) for name in self._channels):
+                    await self.round()
+        except TimeoutError:
+            log.warning("notify.unfinished", reason="a channel did not answer before the daemon ended")
+        except Exception:
+            # The daemon ends for the reason that it has, not for a defect here.
+            log.exception("notify.failed")
 
     async def round(self) -> None:
         """Read new events, and try due messages; no error of the ledger or of a channel reaches the caller."""
@@ -122,7 +156,8 @@ class Dispatcher:
     async def _look(self) -> None:
         """Read new events, and begin to deliver to each channel that is not delivering and has a due message."""
         try:
-            await self._collect()
+            async with self._looks:
+                await self._collect()
         except LedgerError as error:
             log.warning("notify.unread", code=error.code.value, reason=error.sentence)
         self._end_quiet(self._clock.now())

@@ -1,4 +1,7 @@
-"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metrics."""
+"""What fails beside a cycle does not end the daemon: the deletion of old rows, and metrics.
+
+Its notifications go out all the same, also where a cycle fails or the daemon ends for good.
+"""
 
 import asyncio
 import contextlib
@@ -9,12 +12,19 @@ from pathlib import Path
 import pytest
 import structlog
 
+from agent import daemon as daemon_module
 from agent import systemd
 from agent.cli.shared import session
+from agent.config.notify_settings import Notify, Webhook
 from agent.daemon import Daemon, Parts
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.ledger.ledger_errors import Code, LedgerError
+from agent.notify import channels
 from agent.pass_metrics import Figures
 from agent.simulator import climate_files
 from agent.telemetry import metric_families, metric_updates
+from tests.notify.receiver import Receiver
 from tests.support import engines, postgres, programs
 from tests.support.engines import database
 from tests.support.world import Rehearsed, rehearsed
@@ -31,13 +41,32 @@ def write_only_if(world: Rehearsed, *, may_write: bool) -> None:
     driver.execute(f"PRAGMA query_only = {'OFF' if may_write else 'ON'}")
 
 
-@contextlib.asynccontextmanager
-async def running(world: Rehearsed) -> AsyncIterator[tuple[Daemon, asyncio.Event]]:
-    """Run the daemon over a world, and insist that it ends only when it is told to."""
+def daemon_of(world: Rehearsed) -> tuple[Daemon, Parts]:
+    """Return a daemon over a world that does not run yet, and its parts."""
     registry = metric_families.registry()
     read = lambda: session.parse(world.config.file, climate_files.names())  # noqa: E731 - what Parts asks for
     parts = Parts(metric_updates.Metrics(registry, ["vast"], ["train"]), registry, systemd.Notifier({}), read)
-    daemon = Daemon(world.app, parts)
+    return Daemon(world.app, parts), parts
+
+
+def notify(daemon: Daemon, world: Rehearsed, url: str) -> None:
+    """Let a daemon send its notifications to this address."""
+    settings = Notify(webhook=Webhook(url=url))
+    daemon._dispatcher.use(settings, channels.channels(settings, str, world.clock))
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    server = Receiver()
+    await server.start()
+    yield server
+    await server.close()
+
+
+@contextlib.asynccontextmanager
+async def running(world: Rehearsed) -> AsyncIterator[tuple[Daemon, asyncio.Event]]:
+    """Run the daemon over a world, and insist that it ends only when it is told to."""
+    daemon, parts = daemon_of(world)
     ends = asyncio.ensure_future(daemon.run())
     await programs.until(lambda: world.app.seen is not None, "a first cycle")
     yield daemon, parts.wake
@@ -141,3 +170,65 @@ async def test_a_lead_that_cannot_be_shown_for_long_does_not_end_the_daemon(
                     world.clock.advance(30.0)
                     wake.set()
                     await programs.until(lambda: daemon._health.is_ready, "a pass under a lead that is shown")
+
+
+async def test_notifications_go_out_while_cycles_fail(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect in each cycle silenced every event that orders and other parts recorded beside the cycles."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        async with running(world) as (daemon, wake):
+            notify(daemon, world, receiver.url)
+
+            async def fail() -> None:
+                raise RuntimeError("a defect")
+
+            monkeypatch.setattr(world.app, "cycle", fail)
+            async with world.app.ledger.transaction() as tx:
+                tx.append_event(Event(at=world.clock.now(), kind=EventKind.ALERT_MARKET_FAULT, market="vast"))
+            wake.set()
+            await programs.until(lambda: receiver.got, "the notification")
+    assert receiver.titles == ["gpubid: alert.market_fault"]
+
+
+async def refused(world: Rehearsed, daemon: Daemon, wake: asyncio.Event) -> None:
+    """Run the daemon until the key is another account's, which ends it."""
+    ends = asyncio.ensure_future(daemon.run())
+    await programs.until(lambda: world.app.seen is not None and daemon._dispatcher.is_begun, "a first cycle")
+    world.weather("wrong_account")
+
+    def is_over() -> bool:
+        world.clock.advance(15.0)
+        wake.set()
+        return ends.done()
+
+    await programs.until(is_over, "the end of the daemon")
+    with pytest.raises(LedgerError) as error:
+        await ends
+    assert error.value.code is Code.WRONG_ACCOUNT
+
+
+async def test_a_daemon_that_ends_for_good_sends_its_last_event(tmp_path: Path, receiver: Receiver) -> None:
+    """It ended with 2, which no service manager restarts, its leases went on billing, and nobody was told."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        daemon, parts = daemon_of(world)
+        notify(daemon, world, receiver.url)
+        await refused(world, daemon, parts.wake)
+    assert "gpubid: daemon.refused" in receiver.titles
+
+
+async def test_a_channel_that_hangs_delays_the_end_only_for_seconds(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "LAST_ROUND_SECONDS", 0.2)
+    monkeypatch.setattr(channels, "DEADLINE_SECONDS", 2 * programs.PATIENCE_SECONDS)
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        daemon, parts = daemon_of(world)
+        notify(daemon, world, receiver.url)
+        receiver.may_answer.clear()
+        await refused(world, daemon, parts.wake)
+        receiver.may_answer.set()
+    assert receiver.got

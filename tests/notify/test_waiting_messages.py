@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.clock import SteppedClock
+from agent.clock import SteppedClock, SystemClock
 from agent.config.notify_settings import Hook, Notify, Rule, Severity, Webhook
 from agent.ledger.store import Ledger
-from agent.notify import dispatcher, quiet_hours
+from agent.notify import channels, dispatcher, quiet_hours
 from agent.notify.incidents import MOST_LINES, Message
 from tests.notify.receiver import Receiver
 from tests.notify.test_dispatcher import NOW, clock, happen, ledger, receiver, script, sender, stopped
@@ -42,6 +42,23 @@ async def test_a_channel_that_hangs_delays_no_later_message_of_another(
 
 async def _until_tried(tries: list[tuple[str, bool]], count: int) -> None:
     await programs.until(lambda: len(tries) == count, "the hook's message")
+
+
+async def test_a_message_is_tried_again_although_nobody_wakes_the_dispatcher(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for the end of the next good cycle."""
+    monkeypatch.setattr(dispatcher, "LATER_SECONDS", (0.1,))
+    monkeypatch.setattr(dispatcher, "SHORTEST_PAUSE_SECONDS", 0.01)
+    notify = Notify(webhook=Webhook(url=receiver.url))
+    mine = dispatcher.Dispatcher(ledger, SystemClock(), notify, channels.channels(notify, str, clock))
+    running = asyncio.ensure_future(mine.run())
+    await programs.until(lambda: mine.is_begun, "where the past ends")
+    receiver.status = 503
+    await happen(ledger, clock)
+    mine.wake()
+    await programs.until(lambda: len(receiver.got) >= 2, "the second attempt")
+    await stopped(running)
 
 
 async def test_what_matters_most_is_dropped_last_and_never_for_another_channel(
