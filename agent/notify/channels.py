@@ -28,10 +28,13 @@ from agent.config.notify_settings import Hook, Notify, Webhook
 from agent.domain.record.event import Event
 from agent.notify import chat_text
 from agent.notify.incidents import Message
+from agent.systemd import CredentialError
 
 DEADLINE_SECONDS = 15.0
 MOST_TEXT = 4_000
 """Most characters of a message: chat services refuse more."""
+MOST_REMEMBERED = 1_000
+"""Messages of which is known which service accepted them. A message that is given up is never delivered."""
 
 
 class UndeliveredError(Exception):
@@ -130,26 +133,51 @@ class AppriseChannel:
         """Send to the services whose addresses the named credentials hold."""
         self._names = names
         self._credential = credential
+        self._attempts: dict[str, dict[str, asyncio.Future[bool]]] = {}
+        """By a message's key and the service's name: the last attempt at each service."""
 
     async def deliver(self, message: Message) -> None:
-        """Send one message to all services; it counts as delivered if each of them accepted it."""
+        """Send one message to each service that has not accepted it yet; it is delivered once all have."""
+        attempts = self._begun(message)
+        await asyncio.wait(attempts.values(), timeout=DEADLINE_SECONDS)
+        failures = [why for name, attempt in attempts.items() if (why := _failure(name, attempt))]
+        if failures:
+            raise UndeliveredError(f"not accepted by every service of Apprise: {'; '.join(failures)}")
+        self._attempts.pop(message.key, None)
+
+    def _begun(self, message: Message) -> Mapping[str, "asyncio.Future[bool]"]:
+        """Begin the missing attempts, and return all. One that may still succeed is not begun a second time."""
+        attempts = self._attempts.setdefault(message.key, {})
+        while len(self._attempts) > MOST_REMEMBERED:
+            del self._attempts[next(iter(self._attempts))]
+        for name in self._names:
+            if name not in attempts or (attempts[name].done() and _failure(name, attempts[name])):
+                attempts[name] = asyncio.get_running_loop().run_in_executor(None, self._send, name, message)
+                # An attempt that fails after the last look at it is no error of the loop.
+                attempts[name].add_done_callback(asyncio.Future.exception)
+        return attempts
+
+    def _send(self, name: str, message: Message) -> bool:
         try:
-            is_taken = await asyncio.wait_for(asyncio.to_thread(self._send, message), DEADLINE_SECONDS)
-        except TimeoutError:
-            raise UndeliveredError("a service of Apprise did not answer in time") from None
+            apprise = importlib.import_module("apprise")
         except ImportError:
             raise UndeliveredError("Apprise is not installed: pip install 'gpubid[notify]'") from None
-        if not is_taken:
-            raise UndeliveredError("a service of Apprise refused the message")
-
-    def _send(self, message: Message) -> bool:
-        apprise = importlib.import_module("apprise")
         sender = apprise.Apprise()
-        for name in self._names:
-            sender.add(self._credential(name))
+        sender.add(self._credential(name))
         title, body = chat_text.unmarked(message.title), chat_text.unmarked(message.text)[:MOST_TEXT]
         # Services that show HTML get the text with its marks escaped.
         return bool(sender.notify(title=title, body=body, body_format=apprise.NotifyFormat.TEXT))
+
+
+def _failure(name: str, attempt: "asyncio.Future[bool]") -> str:
+    """Return why a service has not accepted a message, or an empty text if it has."""
+    if not attempt.done():
+        return f"{name} did not answer in time"
+    error = attempt.exception()
+    if error is not None:
+        is_known = isinstance(error, UndeliveredError | CredentialError)
+        return f"{name}: {error}" if is_known else f"{name} failed ({type(error).__name__})"
+    return "" if attempt.result() else f"{name} refused the message"
 
 
 class HookChannel:
