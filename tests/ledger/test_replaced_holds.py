@@ -1,5 +1,7 @@
 """`gpubid ledger restore` keeps the holds of the replaced ledger, or says that they are lost."""
 
+# ruff: noqa: ASYNC240 - a test may wait for its own files
+
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -11,7 +13,8 @@ from agent.clock import SteppedClock
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Target, Word, of_workload
-from agent.ledger.file import backup, restore
+from agent.ledger.file import backup, connection, migrate, restore
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.support import programs
 from tests.support.builders import NOW
@@ -127,3 +130,59 @@ async def test_what_may_lack_holds_adds_them_to_those_of_the_backup(tmp_path: Pa
     assert restored.holds is not None
     assert not restored.holds.is_whole
     assert await holds(path, clock) == {DRAINED, KILLED}
+
+
+async def killed_since_a_backup(path: Path, copy: Path, clock: SteppedClock) -> None:
+    await held(path, clock)
+    backup.copy(path, copy)
+    await held(path, clock, KILLED)
+
+
+async def test_a_restore_that_fails_leaves_the_ledger_with_its_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, copy, clock = tmp_path / "ledger.sqlite", tmp_path / "copy.sqlite", SteppedClock(NOW)
+    await killed_since_a_backup(path, copy, clock)
+    # SQLite ends here where the disk has room for the copy and none for the first write to it.
+    connect = connection.connect
+
+    def full(file: Path, mode: str) -> sqlite3.Connection:
+        if mode == "ro":
+            return connect(file, mode)
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(connection, "connect", full)
+    with pytest.raises(LedgerError) as refused:
+        restore.restore(copy, path, clock.now(), replaces=True)
+    monkeypatch.undo()
+    assert refused.value.code is Code.UNWRITABLE
+    assert [file.name for file in tmp_path.iterdir() if "restor" in file.name] == []
+    assert await holds(path, clock) == {KILLED}
+
+
+async def test_a_restore_broken_off_between_its_renames_starts_no_daemon_and_forgets_no_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, copy, clock = tmp_path / "ledger.sqlite", tmp_path / "copy.sqlite", SteppedClock(NOW)
+    await killed_since_a_backup(path, copy, clock)
+
+    def broken_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(restore, "_put_in_place", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        restore.restore(copy, path, clock.now(), replaces=True)
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match=r"a restore of .* broke off: give `gpubid ledger restore BACKUP"):
+        await Ledger.open(path, clock=clock)
+    with pytest.raises(LedgerError, match="name the backup itself"):
+        restore.restore(migrate.draft_of(path), path, clock.now(), replaces=True)
+    restored = restore.restore(copy, path, clock.now(), replaces=True)
+    assert restored.holds is not None
+    assert restored.holds.counts == {"kill": 1}
+    ledger = await Ledger.open(path, clock=clock)
+    assert ledger.was_lost
+    await ledger.close()
+    assert await holds(path, clock) == {KILLED}

@@ -104,10 +104,11 @@ def prepare(path: Path) -> None:
     """Bring a file to the present schema: create it, check it, copy and upgrade it, or refuse it.
 
     Raises:
-        LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
+        LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE; BAD_BACKUP, a restore broke off.
     """
     revision = _sound_revision(path)
     if revision is None:
+        _refuse_unrestored(path)
         _touch(path)
         _create(path)
     else:
@@ -118,6 +119,22 @@ def prepare(path: Path) -> None:
         backup.copy(path, kept)
         upgrade_to(path)
     _drop_old_copies(path)
+
+
+def draft_of(path: Path) -> Path:
+    """Return the file in which a restore prepares the ledger at `path`."""
+    return sidecar.sibling(path, ".restoring")
+
+
+def _refuse_unrestored(path: Path) -> None:
+    """Refuse to begin a new ledger where a restore broke off: it would know no order, not even a kill."""
+    draft = draft_of(path)
+    if draft.exists():
+        raise LedgerError(
+            Code.BAD_BACKUP,
+            f"a restore of {path} broke off: give `gpubid ledger restore BACKUP --replace` again; to begin a new "
+            f"ledger instead, delete {draft}",
+        )
 
 
 def _sound_revision(path: Path) -> str | None:

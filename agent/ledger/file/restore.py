@@ -5,8 +5,11 @@
    is counted for every instance that the backup does not have.
 3. The operators' holds of the replaced ledger stay in force, as far as they can be read.
 4. The files get the owner of the folder: root restores a backup, and the daemon writes it later.
+5. A draft beside the ledger is finished, with its marks and holds, before the ledger is renamed. A restore that breaks
+   off leaves the ledger as it was, or a draft without a ledger, which no daemon starts beside.
 """
 
+import contextlib
 import datetime as dt
 import sqlite3
 from contextlib import closing
@@ -37,7 +40,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
         LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is no backup, is damaged, or a ledger exists and may not be
             replaced; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
-    _check(source)
+    _check(source, path)
     lock = ledger_lock.LedgerLock(path)
     try:
         if path.exists() and not replaces:
@@ -46,11 +49,10 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
         if beside_id not in {None, fleet_id} and not replaces:
             sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: add --replace to give it up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
-        holds = replaced_holds.read(path, source, fleet_id, at)
+        holds = replaced_holds.read(_previous(path), source, fleet_id, at)
+        is_held = _draft(source, path, at, holds)
         aside = put_aside(path, at)
-        backup.copy(source, path)
-        _mark(path, at)
-        is_held = holds is not None and replaced_holds.write(path, holds)
+        _put_in_place(path, aside)
         sidecar.write_fleet_id(path, fleet_id)
         sidecar.hand_over(path)
     finally:
@@ -58,7 +60,9 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
     return Restored(aside, holds if is_held else None)
 
 
-def _check(source: Path) -> None:
+def _check(source: Path, path: Path) -> None:
+    if source.absolute() == migrate.draft_of(path).absolute():
+        raise LedgerError(Code.BAD_BACKUP, f"{source} is what a restore that broke off left: name the backup itself")
     if not source.is_file():
         sentence = f"there is no file {source}; name a copy that `gpubid ledger backup` wrote"
         raise LedgerError(Code.BAD_BACKUP, sentence)
@@ -72,6 +76,59 @@ def _check(source: Path) -> None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is damaged or no ledger; take an older backup") from error
     if revision is None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is no backup of a ledger; name one")
+
+
+def _previous(path: Path) -> Path:
+    """Return the ledger; if a restore broke off after it was renamed, its draft, which has the ledger's holds."""
+    return path if path.exists() else migrate.draft_of(path)
+
+
+def _draft(source: Path, path: Path, at: dt.datetime, holds: replaced_holds.ReplacedHolds | None) -> bool:
+    """Write the whole restored ledger beside `path`, to the disk. Return whether it has the holds.
+
+    Raises:
+        LedgerError: UNWRITABLE; then there is no draft.
+    """
+    draft = migrate.draft_of(path)
+    try:
+        _drop(draft)
+        backup.copy(source, draft)
+        _mark(draft, at)
+        is_held = holds is not None and replaced_holds.write(draft, holds)
+        _fold(draft)
+    except BaseException:
+        with contextlib.suppress(LedgerError):
+            _drop(draft)
+        raise
+    return is_held
+
+
+def _drop(draft: Path) -> None:
+    try:
+        for suffix in _SIBLINGS:
+            sidecar.sibling(draft, suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise sidecar.unwritable(draft, error) from error
+
+
+def _fold(draft: Path) -> None:
+    """Bring the write-ahead log into the file: the file alone is renamed, and closing hides that this failed."""
+    try:
+        with closing(connection.connect(draft, "rw")) as raw:
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise connection.in_our_words(error, draft) from error
+
+
+def _put_in_place(path: Path, aside: Path | None) -> None:
+    draft = migrate.draft_of(path)
+    try:
+        draft.replace(path)
+        sidecar.sync_folder(path.parent)
+    except OSError as error:
+        previous = f"; the previous ledger is {aside}" if aside is not None else ""
+        sentence = f"{path} cannot be written ({error.strerror}): give the same command again{previous}"
+        raise LedgerError(Code.UNWRITABLE, sentence) from error
 
 
 def put_aside(path: Path, at: dt.datetime, why: str = "before-restore") -> Path | None:
