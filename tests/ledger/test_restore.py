@@ -2,13 +2,19 @@
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files and programs
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from agent.clock import SteppedClock
+from agent.ledger.file import backup, ledger_lock, restore, sidecar
+from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.store import Ledger
 from tests.support import programs
+from tests.support.builders import NOW
 from tests.support.programs import LIVE, Market, gpubid, until
 
 pytestmark = pytest.mark.only_sqlite
@@ -85,3 +91,39 @@ async def test_what_is_no_backup_is_not_restored(tmp_path: Path, content: bytes)
     said = await gpubid(tmp_path, "ledger", "restore", tmp_path / "copy.sqlite")
     assert said.code == 2, said
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def owners(folder: Path) -> dict[str, int]:
+    return {file.name: file.lstat().st_uid for file in folder.iterdir()}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+async def test_root_gives_the_files_of_the_ledger_to_the_daemon_and_no_file_behind_a_link(tmp_path: Path) -> None:
+    state, secret, linked = tmp_path / "state", tmp_path / "secret", tmp_path / "linked"
+    state.mkdir()
+    path, copy = state / "ledger.sqlite", tmp_path / "copy.sqlite"
+    await (await Ledger.open(path, clock=SteppedClock(NOW))).close()
+    backup.copy(path, copy)
+    os.chown(state, 1234, 1234)
+    for file in (secret, linked):
+        file.write_text("of root")
+    for suffix in (".backed-up", ".backed-up.new", ".other"):
+        sidecar.sibling(path, suffix).symlink_to(secret)
+    sidecar.sibling(path, ".ballast").unlink()
+    sidecar.sibling(path, ".ballast").hardlink_to(linked)
+    sidecar.hand_over(path)
+    sidecar.note_backup(path, NOW)
+    restored = restore.restore(copy, path, NOW, replaces=True)
+    assert restored.aside is not None
+    assert [secret.stat().st_uid, secret.read_text(), linked.stat().st_uid] == [0, "of root", 0]
+    made = {path.name + suffix for suffix in ("", ".fleet", ".lock", ".backed-up")} | {restored.aside.name}
+    assert made <= {name for name, owner in owners(state).items() if owner == 1234}
+
+
+def test_the_lock_of_a_ledger_empties_no_file_behind_a_link(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of root")
+    (tmp_path / "ledger.sqlite.lock").symlink_to(secret)
+    with pytest.raises(LedgerError, match=r"ledger\.sqlite\.lock cannot be written"):
+        ledger_lock.LedgerLock(tmp_path / "ledger.sqlite")
+    assert secret.read_text() == "of root"

@@ -20,7 +20,9 @@ class LedgerLock:
         """
         self._path = sidecar.sibling(path, ".lock")
         try:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            # Root takes the lock too, in a folder where the daemon's user may have put a link to another file.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._handle = os.open(self._path, flags, 0o600)
         except OSError as error:
             raise sidecar.unwritable(self._path, error) from error
         try:

@@ -54,7 +54,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
         aside = put_aside(path, at)
         _put_in_place(path, aside)
         sidecar.write_fleet_id(path, fleet_id)
-        sidecar.hand_over(path)
+        sidecar.hand_over(path, *(() if aside is None else _files(aside)))
     finally:
         lock.release()
     return Restored(aside, holds if is_held else None)
@@ -105,8 +105,8 @@ def _draft(source: Path, path: Path, at: dt.datetime, holds: replaced_holds.Repl
 
 def _drop(draft: Path) -> None:
     try:
-        for suffix in _SIBLINGS:
-            sidecar.sibling(draft, suffix).unlink(missing_ok=True)
+        for file in _files(draft):
+            file.unlink(missing_ok=True)
     except OSError as error:
         raise sidecar.unwritable(draft, error) from error
 
@@ -148,6 +148,10 @@ def put_aside(path: Path, at: dt.datetime, why: str = "before-restore") -> Path 
     except OSError as error:
         raise sidecar.unwritable(path, error) from error
     return aside
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    return tuple(sidecar.sibling(path, suffix) for suffix in _SIBLINGS)
 
 
 def _fleet_of(source: Path) -> str:

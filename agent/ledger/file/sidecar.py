@@ -9,10 +9,12 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from pathlib import Path
 
 from agent.ledger.ledger_errors import Code, LedgerError
 
+_SUFFIXES = ("", "-wal", "-shm", ".fleet", ".lock", ".ballast", ".backed-up")
 _FLEET_ID = re.compile(r"[0-9a-f]{12}")
 
 
@@ -64,7 +66,8 @@ def write_whole(file: Path, text: str) -> None:
     """
     draft = sibling(file, ".new")
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        draft.unlink(missing_ok=True)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.write(handle, text.encode())
             os.fsync(handle)
@@ -126,7 +129,9 @@ def note_backup(path: Path, at: dt.datetime) -> None:
     Raises:
         LedgerError: UNWRITABLE.
     """
-    write_whole(sibling(path, ".backed-up"), at.astimezone(dt.UTC).isoformat() + "\n")
+    file = sibling(path, ".backed-up")
+    write_whole(file, at.astimezone(dt.UTC).isoformat() + "\n")
+    _give(file)
 
 
 def last_backup(path: Path) -> dt.datetime | None:
@@ -138,11 +143,34 @@ def last_backup(path: Path) -> dt.datetime | None:
         return None
 
 
-def hand_over(path: Path) -> None:
-    """Give a ledger and the files beside it to the owner of their folder: root makes them, and the daemon writes."""
-    owner = path.parent.stat()
+def hand_over(path: Path, *others: Path) -> None:
+    """Give a ledger, the files beside it and others to the owner of their folder: root makes them, the daemon writes.
+
+    Raises:
+        LedgerError: UNWRITABLE.
+    """
+    for file in (*(sibling(path, suffix) for suffix in _SUFFIXES), *others):
+        _give(file)
+
+
+def _give(file: Path) -> None:
+    """Give a file to the owner of its folder, if we are root.
+
+    The daemon's user can put anything into its folder. A link, of either kind, would give it somebody else's file.
+    """
+    owner = file.parent.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return
-    for file in path.parent.glob(path.name + "*"):
-        if file.is_file():
-            os.chown(file, owner.st_uid, owner.st_gid)
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        # It does not exist, or is a link.
+        return
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+    except OSError as error:
+        raise unwritable(file, error) from error
+    finally:
+        os.close(handle)
