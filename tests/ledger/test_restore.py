@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SteppedClock
-from agent.ledger.file import backup, ledger_lock, restore, sidecar
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.ledger.file import backup, ledger_check, ledger_lock, restore, sidecar
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from tests.support import programs
@@ -91,6 +93,24 @@ async def test_what_is_no_backup_is_not_restored(tmp_path: Path, content: bytes)
     said = await gpubid(tmp_path, "ledger", "restore", tmp_path / "copy.sqlite")
     assert said.code == 2, said
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+async def test_a_journal_without_its_ledger_is_put_aside(tmp_path: Path) -> None:
+    path, copy = tmp_path / "ledger.sqlite", tmp_path / "copy.sqlite"
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    backup.copy(path, copy)
+    for count in range(60):
+        async with ledger.transaction() as tx:
+            tx.append_event(Event(NOW, EventKind.LEASE_OPENED, evidence="x" * 300, lease_id=f"l{count}"))
+    journal = sidecar.sibling(path, "-wal").read_bytes()
+    await ledger.close()
+    # The daemon was killed, and a person moved the damaged ledger away without its journal.
+    path.unlink()
+    sidecar.sibling(path, "-wal").write_bytes(journal)
+    assert restore.restore(copy, path, NOW, replaces=False).aside is None
+    found = ledger_check.verify(path)
+    assert (found.findings, found.counted["events"]) == ((), 0)
+    assert [file.read_bytes() for file in tmp_path.glob("ledger.sqlite.before-restore-*-wal")] == [journal]
 
 
 def owners(folder: Path) -> dict[str, int]:

@@ -20,7 +20,7 @@ from agent.ledger import single_facts
 from agent.ledger.file import backup, connection, ledger_lock, migrate, replaced_holds, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 
-_SIBLINGS = ("", "-wal", "-shm")
+_SIBLINGS = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,12 @@ def _put_in_place(path: Path, aside: Path | None) -> None:
 def put_aside(path: Path, at: dt.datetime, why: str = "before-restore") -> Path | None:
     """Rename a ledger and its journal; return the new name, None if there is no ledger.
 
+    A journal without its ledger is renamed too: SQLite would play it into the next file of the ledger's name.
+
     Raises:
         LedgerError: UNWRITABLE.
     """
-    if not path.exists():
-        return None
+    was_there = path.exists()
     aside = sidecar.sibling(path, f".{why}-{at.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}")
     try:
         for suffix in _SIBLINGS:
@@ -147,7 +148,7 @@ def put_aside(path: Path, at: dt.datetime, why: str = "before-restore") -> Path 
                 old.rename(sidecar.sibling(aside, suffix))
     except OSError as error:
         raise sidecar.unwritable(path, error) from error
-    return aside
+    return aside if was_there else None
 
 
 def _files(path: Path) -> tuple[Path, ...]:
