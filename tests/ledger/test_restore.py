@@ -12,8 +12,9 @@ import pytest
 from agent.clock import SteppedClock
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.ledger import ledger_move, storage
 from agent.ledger.file import backup, ledger_check, ledger_lock, restore, sidecar
-from agent.ledger.ledger_errors import LedgerError
+from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.support import programs
 from tests.support.builders import NOW
@@ -111,6 +112,20 @@ async def test_a_journal_without_its_ledger_is_put_aside(tmp_path: Path) -> None
     found = ledger_check.verify(path)
     assert (found.findings, found.counted["events"]) == ((), 0)
     assert [file.read_bytes() for file in tmp_path.glob("ledger.sqlite.before-restore-*-wal")] == [journal]
+
+
+async def test_nothing_is_restored_over_a_ledger_that_was_moved_away(tmp_path: Path) -> None:
+    path, copy, other = (tmp_path / f"{name}.sqlite" for name in ("ledger", "copy", "other"))
+    await (await Ledger.open(path, clock=SteppedClock(NOW))).close()
+    backup.copy(path, copy)
+    ledger_move.move(storage.of(path), storage.of(other), NOW)
+    with pytest.raises(LedgerError, match=rf"was moved to \S+:{other}: .* rename {path} and give") as refused:
+        restore.restore(copy, path, NOW, replaces=True)
+    assert refused.value.code is Code.MOVED
+    with pytest.raises(LedgerError, match="was moved to"):
+        await Ledger.open(path, clock=SteppedClock(NOW))
+    path.rename(tmp_path / "moved.sqlite")
+    assert restore.restore(copy, path, NOW, replaces=False).aside is None
 
 
 def owners(folder: Path) -> dict[str, int]:

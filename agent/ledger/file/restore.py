@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.ledger import single_facts
+from agent.ledger import moved_marks, single_facts
 from agent.ledger.file import backup, connection, ledger_lock, migrate, replaced_holds, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 
@@ -38,7 +38,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
 
     Raises:
         LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is no backup, is damaged, or a ledger exists and may not be
-            replaced; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
+            replaced; MOVED, the ledger is elsewhere now; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
     _check(source, path)
     lock = ledger_lock.LedgerLock(path)
@@ -49,6 +49,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
         if beside_id not in {None, fleet_id} and not replaces:
             sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: add --replace to give it up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
+        _refuse_moved(path, fleet_id)
         holds = replaced_holds.read(_previous(path), source, fleet_id, at)
         is_held = _draft(source, path, at, holds)
         aside = put_aside(path, at)
@@ -157,13 +158,29 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 def _fleet_of(source: Path) -> str:
     try:
-        with closing(connection.connect(source, "ro")) as raw:
-            row = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
+        fleet_id = _facts(source).get("fleet_id")
     except sqlite3.Error as error:
         raise connection.in_our_words(error, source) from error
-    if row is None:
+    if fleet_id is None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} names no fleet; take an older backup")
-    return str(row[0])
+    return fleet_id
+
+
+def _refuse_moved(path: Path, fleet_id: str) -> None:
+    """Refuse to restore over a ledger that was moved away: the restored one would be a second one of its fleet."""
+    try:
+        facts = _facts(path)
+    except sqlite3.Error:
+        # There is no ledger, or it is damaged.
+        return
+    why = moved_marks.sentence(facts, str(path))
+    if why and facts.get("fleet_id") == fleet_id:
+        raise LedgerError(Code.MOVED, f"{why}. If the ledger there is lost, rename {path} and give this command again")
+
+
+def _facts(path: Path) -> dict[str, str]:
+    with closing(connection.connect(path, "ro")) as raw:
+        return dict(raw.execute("SELECT key, value FROM meta"))
 
 
 def _mark(path: Path, at: dt.datetime) -> None:
