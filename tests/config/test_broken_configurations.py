@@ -261,6 +261,8 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("deep nesting", added(f"gpu = {'[' * 5000}"), 15, ".gpu", "too_deep", "24 levels"),
     ("deep dots", "a." * 100_000 + "b = 1\n", 1, "a.a.a", "too_deep", "flat"),
     ("number without end", added(f"slots = {'9' * 5000}"), 1, "(file)", "bad_toml", "shorter numbers"),
+    ("endless exponent", changed("12.00", f"1e{'9' * 20}"), 7, "limits.max_per_day", "bad_toml", "usual size"),
+    ("endless fraction", changed("12.00", f"1e-{'9' * 20}"), 7, "limits.max_per_day", "bad_toml", "usual size"),
     ("not UTF-8", GOOD.encode() + b"# caf\xe9\n", 15, "(file)", "not_utf8", "byte 261 (0xe9)"),
     ("UTF-16", GOOD.encode("utf-16"), 1, "(file)", "not_utf8", "byte 0 (0xff)"),
     ("NUL bytes", GOOD + "# \0\n", 15, "(file)", "nul_byte", "NUL"),

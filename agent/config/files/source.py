@@ -1,5 +1,6 @@
 """A TOML file as read: its values, the lines of its keys, and one error for each way a file can be unreadable."""
 
+import decimal
 import errno
 import hashlib
 import os
@@ -55,6 +56,14 @@ class Source:
         return problems.Problem(file, line, problems.dotted(path), code, sentence)
 
 
+class _NumberError(Exception):
+    """A number's exponent is beyond every kind of number; `written` is the number's text."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(written)
+        self.written = written
+
+
 def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Source:
     """Return the TOML file at `path`.
 
@@ -69,10 +78,19 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
         deep, line = key_lines.too_deep
         sentence = f"nests deeper than {MAX_DEPTH} levels; no key is so deep, write it flat"
         raise problems.ConfigError([problems.Problem(file, line, problems.dotted(deep[:3]), "too_deep", sentence)])
+
+    def number(written: str) -> object:
+        try:
+            return parse_float(written)
+        except decimal.InvalidOperation:
+            raise _NumberError(written) from None
+
     try:
-        values = tomllib.loads(text, parse_float=parse_float)
+        values = tomllib.loads(text, parse_float=number)
     except tomllib.TOMLDecodeError as error:
         raise problems.ConfigError(_syntax(file, text, key_lines, str(error))) from None
+    except _NumberError as error:
+        raise problems.ConfigError([_number(file, text, key_lines, error.written)]) from None
     except (RecursionError, ValueError):
         # Either a number of thousands of digits, or deep nesting after a syntax error that ended the scan.
         sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
@@ -146,6 +164,13 @@ def _syntax(file: str, text: str, key_lines: Lines, message: str) -> list[proble
     key = problems.dotted(key_lines.key_at(line))
     sentence = f"is no TOML: {said[:1].lower()}{said[1:]}; write key = value, text in quotes"
     return [problems.Problem(file, line, key, "bad_toml", sentence)]
+
+
+def _number(file: str, text: str, key_lines: Lines, written: str) -> problems.Problem:
+    lines = enumerate(text.split("\n"), start=1)
+    line = next((number for number, each in lines if written in each.partition("#")[0]), 1)
+    sentence = f"holds the number {problems.shown(written)}, whose exponent is too large; write a number of usual size"
+    return problems.Problem(file, line, problems.dotted(key_lines.key_at(line)), "bad_toml", sentence)
 
 
 def _duplicate(file: str, key_lines: Lines, path: Path, line: int) -> problems.Problem:
