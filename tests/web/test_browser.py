@@ -224,6 +224,28 @@ async def test_a_redraw_that_failed_is_tried_again(browser: Opening, page: Serve
     await until(lambda: moved_until_seen(tab, 6_000, "section[aria-label=Alerts]"), "the alert")
 
 
+async def test_a_click_into_a_table_stops_no_redraw_and_a_control_in_use_only_delays_it(
+    browser: Opening, page: Served
+) -> None:
+    """The region around a table took the focus, and the page showed old figures from then on without a word."""
+    tab = await browser()
+    await tab.goto(page.url + "/")
+    await tab.get_by_role("region", name="Slots", exact=True).locator("td").first.click()
+    assert await tab.evaluate("document.activeElement.ariaLabel") == "Slots"
+    page.world.app.stop_writing("another daemon")
+    await until(lambda: moved_until_seen(tab, 6_000, "section[aria-label=Alerts]"), "the alert")
+    assert await tab.evaluate("document.activeElement.ariaLabel") == "Slots", "the keyboard goes on from there"
+    await tab.locator("#main a").first.focus()
+    await tab.evaluate("document.querySelector('section[aria-label=Alerts]').remove()")
+    page.world.clock.advance(3600)
+    page.feed.changed()
+    for _ in range(2):
+        assert not await moved_until_seen(tab, 6_000, "section[aria-label=Alerts]")
+    assert not await tab.locator("section[aria-label=Alerts]").count()
+    await tab.evaluate("document.activeElement.blur()")
+    await until(lambda: moved_until_seen(tab, 6_000, "section[aria-label=Alerts]"), "the delayed redraw")
+
+
 async def test_shared_rows_and_a_demand_fit_a_phone_and_axe_finds_no_serious_problem(
     browser: Opening, tmp_path: Path
 ) -> None:

@@ -24,6 +24,17 @@
       refusal = JSON.parse(told.data).sentence;
     });
   };
+  // A click anywhere into a table gives its region the focus, which is no use of a control.
+  const isInUse = () => document.activeElement?.matches("#main :is(a, button, input, select, textarea)");
+  const regions = () => [...document.querySelectorAll("#main .wide")];
+  const replace = (fresh) => {
+    const before = regions().find((each) => each === document.activeElement);
+    const left = before?.scrollLeft;
+    document.getElementById("main").replaceChildren(...fresh.childNodes);
+    drawCharts();
+    const after = before && regions().find((each) => each.ariaLabel === before.ariaLabel);
+    if (after) { after.focus({ preventScroll: true }); after.scrollLeft = left; }
+  };
   const redraw = async () => {
     isDue = false;
     drawnAt = Date.now();
@@ -31,11 +42,8 @@
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(8000) });
       if (!answer.ok) { isDue = true; return; }
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
-      const focused = document.activeElement && document.getElementById("main").contains(document.activeElement);
-      if (fresh && !focused) {
-        document.getElementById("main").replaceChildren(...fresh.childNodes);
-        drawCharts();
-      }
+      if (!fresh || isInUse()) { isDue = true; return; }
+      replace(fresh);
     } catch {
       // The daemon restarts now and then. The page reports the silence and requests the figures again.
       isDue = true;
