@@ -147,3 +147,36 @@ def test_the_scripts_can_be_read_by_their_shells(script: str) -> None:
     shell = (DEBIAN / script).read_text().partition("\n")[0].removeprefix("#!").split()[-1]
     ran = subprocess.run([shell, "-n", str(DEBIAN / script)], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >> {folder}/calls
+case "$*" in
+  "show "*gpubid.service) echo {state} ;;
+  "show "*) echo inactive ;;
+  *is-active*) [ {state} = active ] ;;
+esac
+"""
+"""A systemctl whose daemon is in one state, and whose timer is in none."""
+
+
+@pytest.mark.parametrize(
+    ("state", "is_stopped"),
+    [("active", True), ("activating", True), ("reloading", True), ("deactivating", False), ("failed", False)],
+)
+def test_an_upgrade_stops_a_daemon_that_runs_or_will(tmp_path: Path, state: str, is_stopped: bool) -> None:
+    """One that crashed and was started again, or that waited for its market, went on over files of another version."""
+    fake = tmp_path / "systemctl"
+    fake.write_text(SYSTEMCTL.format(folder=tmp_path, state=state))
+    fake.chmod(0o755)
+    # The paths of a booted machine, in the test's own folder.
+    script = (DEBIAN / "prerm").read_text().replace("/run/", f"{tmp_path}/run/")
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    ran = subprocess.run(["sh", "-c", script, "prerm", "upgrade", "0.1"], env=environment, check=False)
+    assert ran.returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [call for call in calls if call.startswith("stop")] == ["stop gpubid.service"] * is_stopped
+    assert [each.name for each in (tmp_path / "run").glob("gpubid-upgrade.*")] == [
+        "gpubid-upgrade.gpubid.service"
+    ] * is_stopped
