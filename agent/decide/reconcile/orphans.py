@@ -224,7 +224,10 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     if work is not None and slot in work.places and not is_filled:
         return InstanceFound(row, "adopt", lease, f"{name} carries our label and slot {slot} is empty: adopted")
     why = _why_held(work, slot)
-    sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
+    sentence = (
+        f"{name} carries our label but {why}: held and counted; `gpubid release {lease.lease_id}` ends it, "
+        f"`gpubid adopt {lease.lease_id} --into WORKLOAD/SLOT` keeps it"
+    )
     return InstanceFound(row, "hold", msgspec.structs.replace(lease, is_held=True), sentence)
 
 

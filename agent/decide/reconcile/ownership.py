@@ -61,10 +61,15 @@ def why_untouched(lease: Lease, *, is_ordered: bool = False) -> str:
         return f"the market has not shown our label on instance {lease.instance_id} twice yet: nothing is written to it"
     if lease.is_estranged and not is_ordered:
         return (
-            f"instance {lease.instance_id} carries our label no more: `gpubid adopt {lease.lease_id}` if it is ours, "
+            f"instance {lease.instance_id} carries our label no more: `{_adoption(lease)}` if it is ours, "
             f"`gpubid release {lease.lease_id}` to end it"
         )
     return ""
+
+
+def _adoption(lease: Lease) -> str:
+    """Return the command that keeps a lease whose label is lost. One that is held needs a slot: its own may be filled."""
+    return f"gpubid adopt {lease.lease_id}{' --into WORKLOAD/SLOT' if lease.is_held else ''}"
 
 
 def was_proven(past: Lease | None) -> bool:
@@ -126,7 +131,7 @@ def _watched(fleet: Fleet, view: MarketView, lease: Lease) -> tuple[Lease, list[
         return after, [LeaseChanged(lease, after, EventKind.LEASE_LABEL_SEEN)]
     sentence = (
         f"instance {lease.instance_id} of {lease.market} carries our label no more; it is counted on and not touched: "
-        f"`gpubid adopt {lease.lease_id}` if it is ours, `gpubid release {lease.lease_id}` to end it"
+        f"`{_adoption(lease)}` if it is ours, `gpubid release {lease.lease_id}` to end it"
     )
     alert = Alert(EventKind.ALERT_LABEL_LOST, lease.lease_id, sentence)
     if lease.is_estranged:

@@ -89,7 +89,9 @@ def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> 
     assert fact.lease.is_held
     assert fact.lease.is_open
     assert fact.instance.instance_id == "7"
-    assert fact.sentence.endswith("held and counted; run `gpubid release` or `gpubid adopt`")
+    name = fact.lease.lease_id
+    ends, keeps = f"`gpubid release {name}` ends it", f"`gpubid adopt {name} --into WORKLOAD/SLOT` keeps it"
+    assert fact.sentence.endswith(f"held and counted; {ends}, {keeps}")
 
 
 def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() -> None:

@@ -109,6 +109,17 @@ def test_what_a_person_vouched_for_is_ours_whatever_its_label() -> None:
     assert ownership.why_untouched(held) == ""
 
 
+@pytest.mark.parametrize(("is_held", "into"), [(False, ""), (True, " --into WORKLOAD/SLOT")])
+def test_a_held_lease_whose_label_is_lost_is_adopted_into_a_slot(is_held: bool, into: str) -> None:
+    """Its own slot may be filled, and the command without one was refused."""
+    strayed = builders.lease(1, is_held=is_held, estranged_since=builders.NOW)
+    keeps = f"`gpubid adopt {strayed.lease_id}{into}` if it is ours"
+    assert keeps in ownership.why_untouched(strayed)
+    (alert,) = ownership.settle(world(strayed, None), Memory()).facts
+    assert isinstance(alert, Alert)
+    assert keeps in alert.sentence
+
+
 def test_nothing_is_due_of_what_is_not_proven_and_only_orders_of_what_is_estranged() -> None:
     failed = {"has_failed": True, "end_reason": "mismatch: it costs more"}
     releasing = {"state": LeaseState.RELEASING, "bills": builders.lease().bills}
