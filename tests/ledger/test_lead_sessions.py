@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from agent.clock import SteppedClock
+from agent.ledger import storage
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.server_address import ServerAddress
+from agent.ledger.store import Ledger
+from agent.systemd import CredentialError
 from tests.ledger.test_leadership import Box, _no_thread, address, box
+from tests.ledger.test_server import record, refusal
 from tests.support import postgres
 from tests.support.standby_names import administered
 
@@ -48,3 +53,34 @@ def test_who_slept_since_it_won_does_not_end_the_session_of_who_leads_now(
         assert (refused.value.code, session.holder(raw, address.schema)) == (Code.UNWRITABLE, writes)
     assert writes is not None
     assert box.code is None
+
+
+async def test_a_password_that_cannot_be_read_any_more_leaves_the_ledger_unwritable_until_it_can(
+    address: ServerAddress, path: Path, clock: SteppedClock
+) -> None:
+    """Its error passed by everything that handles an unwritable ledger: no kill and no hard cap ended a lease."""
+    bare = ServerAddress(address.url.replace(f":{postgres.PASSWORD}", ""), address.schema, "ledger_password")
+    is_there = True
+
+    def password(*_: object) -> str:
+        if is_there:
+            return postgres.PASSWORD
+        raise CredentialError("no_credential", "there is no key named ledger_password")
+
+    ledger = await Ledger.open(storage.of(path, bare, password), clock=clock)
+    is_there = False
+    with psycopg.connect(address.url, autocommit=True) as raw:
+        writer = session.holder(raw, address.schema)
+        assert writer is not None
+        session.end(raw, writer.process)
+    assert (await refusal(ledger, 1)).code is Code.UNWRITABLE
+    refused = await refusal(ledger, 2)
+    assert refused.code is Code.UNWRITABLE
+    assert "without its password (there is no key named ledger_password)" in refused.sentence
+    assert not ledger.is_writable
+    with pytest.raises(LedgerError, match="without its password"):
+        await ledger.reader()
+    is_there = True
+    await record(ledger, 3)
+    assert ledger.is_writable
+    await ledger.close()

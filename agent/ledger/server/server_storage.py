@@ -329,11 +329,22 @@ class ServerStorage:
         return session.connect(address, self._word(address, reads=reads), reads=reads)
 
     def _word(self, address: ServerAddress, *, reads: bool) -> str:
+        """Return the password, or an empty text if the address names none.
+
+        Raises:
+            LedgerError: UNWRITABLE, it cannot be read any more, and this process leads: the daemon goes on without it.
+        """
         if reads and address.reader:
             return self._password(address.reader_credential, None) if address.reader_credential else ""
         if not address.credential and address.credential_file is None:
             return ""
-        return self._password(address.credential, address.credential_file)
+        try:
+            return self._password(address.credential, address.credential_file)
+        except Exception as error:
+            if self._epoch is None:
+                raise
+            sentence = f"{self.shown} cannot be reached without its password ({error}); until then nothing is paid for"
+            raise LedgerError(Code.UNWRITABLE, sentence) from error
 
     def _in_our_words(self, error: Exception) -> LedgerError:
         return server_errors.in_our_words(error, self.shown)
