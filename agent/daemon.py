@@ -113,6 +113,9 @@ class Daemon:
             LedgerError: the key turned out to be of another account; nothing more is done with it.
         """
         parts = self._parts
+        # Before the page is served: a zero would say that the files were refused, or that the ledger's disk is full.
+        parts.metrics.see_reload(self._app.clock.now(), is_good=True)
+        self._show(lambda: self._figures.see_ledger(self._app))
         async with contextlib.AsyncExitStack() as open_parts:
             host, port = await self._server.start()
             open_parts.push_async_callback(self._server.close)
@@ -121,7 +124,6 @@ class Daemon:
             self._listen_to_signals()
             self._clockwork.start()
             open_parts.callback(self._clockwork.shutdown)
-            parts.metrics.see_reload(self._app.clock.now(), is_good=True)
             parts.wake.set()
             self._app.beside(self._dispatcher.run())
             try:

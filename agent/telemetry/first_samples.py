@@ -1,4 +1,7 @@
-"""The samples that exist before the first cycle: every label set that is known at the start, at zero."""
+"""The samples that exist before the first cycle: every label set that is known at the start, at zero.
+
+Invariant: where zero would be bad news, as for credit, there is no sample until a cycle knows better.
+"""
 
 from collections.abc import Sequence
 
@@ -58,7 +61,6 @@ def _make_market(families: Families, market: str) -> None:
     for gauge in (
         families.market_available,
         families.market_view_timestamp,
-        families.credit,
         families.clock_skew,
         families.rows_today,
         families.flapping,
@@ -74,5 +76,3 @@ def _make_market(families: Families, market: str) -> None:
     for state in LeaseState:
         for tenure in _TENURES:
             families.leases.labels(market, tenure.value, state.value)
-    for tenure in _TENURES:
-        families.capability.labels(market, tenure.value)

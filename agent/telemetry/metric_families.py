@@ -104,12 +104,13 @@ class Families:
         )  # fmt: skip
         self.credit = Gauge(
             "gpubid_credit_dollars",
-            "Credit of the account, as the market reports it.",
+            "Credit of the account, as the market reports it; no sample if it reports none.",
             market,
             registry=target,
         )
         self.capability = Gauge(
-            "gpubid_market_capability", "Whether the account can rent in a tenure there; 0 once the market says no.",
+            "gpubid_market_capability",
+            "Whether the account can rent in a tenure there; 0 once the market says no; no sample before a cycle.",
             ("market", "tenure"), registry=target,
         )  # fmt: skip
         self.floor = Gauge(

@@ -115,6 +115,29 @@ async def test_the_daemon_goes_on_where_its_metrics_stumble(tmp_path: Path, monk
         assert stumbled() >= 2
 
 
+async def test_a_start_shows_neither_a_full_disk_nor_refused_files_before_its_first_cycle(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        registry = metric_families.registry()
+        read = lambda: session.parse(world.config.file, climate_files.names())  # noqa: E731 - what Parts asks for
+        parts = Parts(metric_updates.Metrics(registry, ["vast"], ["train"]), registry, systemd.Notifier({}), read)
+        daemon = Daemon(world.app, parts)
+        serve = daemon._server.start
+        shown: list[float | None] = []
+
+        async def served() -> tuple[str, int]:
+            names = "ledger_disk_free_bytes", "ledger_writable", "config_last_reload_successful"
+            shown.extend(registry.get_sample_value(f"gpubid_{name}") for name in names)
+            return await serve()
+
+        daemon._server.start = served  # type: ignore[method-assign]
+        daemon.stop()
+        await daemon.run()
+    free, *others = shown
+    assert free is not None
+    assert free > 2**20
+    assert others == [1, 1]
+
+
 async def test_a_ledger_that_cannot_be_written_for_long_does_not_end_the_daemon(tmp_path: Path) -> None:
     """The watchdog ended it after six minutes, and with it every release and cap; a start needs the same ledger."""
     async with rehearsed(tmp_path) as world:

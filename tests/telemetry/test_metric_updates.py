@@ -89,6 +89,17 @@ def test_everything_known_stands_at_zero_from_the_start(registry: CollectorRegis
     assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 0
 
 
+def test_credit_and_capability_have_no_sample_before_they_are_known(
+    registry: CollectorRegistry, figures: Metrics
+) -> None:
+    assert value(registry, "credit_dollars", market="vast") is None
+    assert value(registry, "market_capability", market="vast", tenure="interruptible") is None
+    view = MarketView(market="vast", is_fresh=True, listed_at=NOW)
+    figures.see_fleet(fleet(markets={"vast": view}))
+    assert value(registry, "credit_dollars", market="vast") is None, "paid in arrears"
+    assert value(registry, "market_capability", market="vast", tenure="interruptible") == 1
+
+
 def test_every_outcome_of_a_call_is_known_at_the_start() -> None:
     kinds = [market_errors.MarketError]
     for kind in kinds:
