@@ -68,7 +68,7 @@ def why_untouched(lease: Lease, *, is_ordered: bool = False) -> str:
 
 
 def _adoption(lease: Lease) -> str:
-    """Return the command that keeps a lease whose label is lost. One that is held needs a slot: its own may be filled."""
+    """Return the command that keeps a lease whose label is lost. A held one needs a slot: its own may be filled."""
     return f"gpubid adopt {lease.lease_id}{' --into WORKLOAD/SLOT' if lease.is_held else ''}"
 
 
