@@ -88,6 +88,18 @@ async def test_an_order_follows_a_reading_that_failed_a_moment_ago_at_once(serve
     assert (await desk.stands())["checkpoint"] == ORDER
 
 
+async def test_a_folder_that_no_lease_has_any_more_is_forgotten(server: S3Server, proxy: StoreProxy) -> None:
+    """Every folder that was ever read was kept, for as long as the daemon ran."""
+    desk = Desk(server, proxy)
+    proxy.once(503, "GET")
+    desk.see()
+    await desk.settled()
+    assert len(desk.orders._reading) == len(desk.orders._tried) == 1
+    desk.orders.see({}, {})
+    assert not desk.orders._reading
+    assert not desk.orders._tried
+
+
 async def test_an_order_is_tried_again_at_once_and_dated_by_the_try_that_the_bucket_took(
     server: S3Server, proxy: StoreProxy
 ) -> None:

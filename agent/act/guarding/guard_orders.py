@@ -104,6 +104,8 @@ class GuardOrders:
         for lease, folder in folders.items():
             leases.setdefault(folder, []).append(lease)
         self._standing = {folder: order for folder, order in self._standing.items() if folder in leases}
+        self._tried = {folder: tried for folder, tried in self._tried.items() if folder in leases}
+        self._reading &= self._running.keys()
         if not self.written.keys() <= set(asked.values()):
             self.written = {order: at for order, at in self.written.items() if order in asked.values()}
         for folder, mine in leases.items():
