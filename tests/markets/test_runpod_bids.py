@@ -13,6 +13,7 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
 from agent.markets.port import Capability
+from agent.markets.runpod.evidence import known_bids
 from tests.markets import pods
 from tests.markets.scene import LABEL, asked
 from tests.markets.wire import Says, Seen
@@ -224,6 +225,22 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         # Once GraphQL is gone for good, pods are kept with their known fields.
         wire.answers = pods.without_graphql(Says(b"gone", 410))
         assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
+
+
+async def test_a_pod_at_a_bid_that_ended_long_ago_refuses_no_listing_without_graphql(clock: SteppedClock) -> None:
+    """Once a pod had been at a bid, each failure of GraphQL refused the whole listing until a restart."""
+    empty, broken = pods.listing(told=[]), Says(b"<html>", 503)
+    async with pods.runpod_saying(pods.listing(pods.pod(), told=[told()]), clock) as (runpod, wire):
+        await runpod.instances()
+        wire.answers = empty
+        clock.advance(60.0)
+        assert await runpod.instances() == []
+        wire.answers = lambda seen: broken if seen.path == "/graphql" else empty(seen)
+        clock.advance(60.0)
+        with pytest.raises(market_errors.Unavailable):
+            await runpod.instances()
+        clock.advance(known_bids.KEPT_SECONDS)
+        assert await runpod.instances() == []
 
 
 async def test_404s_in_place_of_graphql_make_no_pod_one_on_demand(clock: SteppedClock) -> None:

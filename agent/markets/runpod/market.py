@@ -41,7 +41,7 @@ from agent.markets.runpod import (
     search,
     states,
 )
-from agent.markets.runpod.evidence import contradictions, silence
+from agent.markets.runpod.evidence import contradictions, known_bids, silence
 from agent.markets.runpod.storage import network_volumes
 
 log = structlog.get_logger("gpubid.runpod")
@@ -80,7 +80,7 @@ class RunPodMarket:
         self._graph_pods: dict[str, history.Pod] | None = None
         self._pods_read_at = -HISTORY_KEPT_SECONDS
         self._bids_went_out = False
-        self._at_a_bid: dict[str, UsdPerHour | None] = {}
+        self._at_a_bid = known_bids.KnownBids()
         self._account_id = ""
         self._no_graph_until: float | None = None
         self._not_there_since: float | None = None
@@ -107,6 +107,7 @@ class RunPodMarket:
     async def instances(self) -> Sequence[Instance]:
         """Return every pod of the account, or raise."""
         rows = await listing.pods(self._client)
+        self._at_a_bid.keep({row.id for row in rows}, self._clock.monotonic())
         await self._learn_prices(rows)
         await self._learn_history(rows)
         self._refuse_pods_without_bid_facts(rows)
