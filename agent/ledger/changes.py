@@ -129,9 +129,7 @@ class Changes(msgspec.Struct):
             memory.put_start(start)
         memory.credits.update(self.credits)
         memory.decisions.update(self.decisions)
-        taken = {(run.slot, run.run) for run in self.guard_runs}
-        others = [run for run in memory.guard_runs if (run.slot, run.run) not in taken]
-        memory.guard_runs = [*others, *self.guard_runs]
+        memory.put_runs(self.guard_runs)
         for figures in self.guard_figures:
             memory.put_guard_figures(figures)
         memory.put_notices(self.guard_notices)

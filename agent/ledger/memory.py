@@ -250,6 +250,13 @@ class Memory:
         while len(self.starts) > MOST_STARTS:
             self.starts.pop(next(iter(self.starts)))
 
+    def put_runs(self, runs: Sequence[GuardRun]) -> None:
+        """Add runs in place of those of the same slot and number; most commits have none, and the known are many."""
+        if runs:
+            taken = {(run.slot, run.run) for run in runs}
+            others = [run for run in self.guard_runs if (run.slot, run.run) not in taken]
+            self.guard_runs = [*others, *runs]
+
     def put_guard_figures(self, figures: GuardFigures) -> None:
         """Remember a guard's figures: of every open lease, and of the ended ones that reported last."""
         # A new mapping, because recollections share the old one. The last to report is the last to be forgotten.

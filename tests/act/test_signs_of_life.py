@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -21,6 +21,7 @@ from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload
+from agent.ledger.changes import Changes
 from agent.ledger.memory import Memory
 from agent.ledger.store import Ledger
 from tests.support import builders, s3_server
@@ -65,6 +66,33 @@ def test_an_adopted_lease_gets_signs_wherever_its_container_may_look() -> None:
     runs = [run(), run(number=2, ago=2.0), run(number=3, ago=0.5), run(1), run(slot="other", name="other")]
     adopted = builders.lease(opened_at=NOW - HOURS)
     assert folders([adopted], runs, switched()) == {"f1/train/0/2": 6.0, "f1/train/1/1": 6.0}
+
+
+class Counted(tuple[GuardRun, ...]):
+    """Runs that count how often somebody goes through all of them."""
+
+    __slots__ = ()
+    reads: ClassVar[list[int]] = []
+
+    def __iter__(self) -> Iterator[GuardRun]:
+        self.reads.append(len(self))
+        return super().__iter__()
+
+
+def test_the_runs_of_the_ledger_are_read_once_for_all_leases() -> None:
+    """Each cycle went through every run there ever was, for each of its leases."""
+    leases = {f"vast-{each}": builders.lease(each, slot=Slot("train", each), guard_run=1) for each in range(5)}
+    runs = Counted([run(index) for index in range(5)])
+    known = replace(Memory(leases=leases).recollection(NOW), guard_runs=runs)
+    assert len(dead_man_switches.switches(known, [switched()], "f1")) == 5
+    assert Counted.reads == [5]
+
+
+def test_a_commit_without_runs_leaves_those_that_are_known() -> None:
+    memory = Memory(guard_runs=[run()])
+    known = memory.guard_runs
+    Changes(memory).remember()
+    assert memory.guard_runs is known
 
 
 def test_a_lease_of_a_renamed_workload_gets_them_in_the_folder_of_the_old_name() -> None:

@@ -81,9 +81,10 @@ def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) 
     the folders of all slots of its workload get signs.
     """
     found: dict[tuple[Bucket, str], Switch] = {}
+    runs = _Runs(known.guard_runs)
     for lease, place, terms in _switched(known, workloads):
         markets, is_guess = frozenset({lease.market}), is_unfound(lease)
-        for run in _runs(known.guard_runs, lease):
+        for run in runs.of(lease):
             folder = run.folder(fleet_id)
             switch = Switch(lease.slot, place, folder, terms.deadman, _ending(terms), markets, is_guess)
             found[switch.key] = _sooner(found.get(switch.key), switch)
@@ -120,10 +121,21 @@ def _sooner(one: Switch | None, other: Switch) -> Switch:
     return replace(one if is_first else other, markets=one.markets | other.markets)
 
 
-def _runs(runs: Iterable[GuardRun], lease: Lease) -> list[GuardRun]:
-    """Return the runs whose folders the container of a lease may read."""
-    mine = [run for run in runs if run.slot.workload == lease.slot.workload]
-    if lease.guard_run is not None:
-        return [run for run in mine if (run.slot, run.run) == (lease.slot, lease.guard_run)]
-    # A later run began after its container.
-    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= lease.opened_at}.values())
+class _Runs:
+    """The runs of the ledger by what a lease knows of its own: they are many, and each cycle asks for every lease."""
+
+    def __init__(self, runs: Iterable[GuardRun]) -> None:
+        self._by_number: dict[tuple[Slot, int], GuardRun] = {}
+        self._by_workload: dict[str, list[GuardRun]] = {}
+        for run in runs:
+            self._by_number[run.slot, run.run] = run
+            self._by_workload.setdefault(run.slot.workload, []).append(run)
+
+    def of(self, lease: Lease) -> list[GuardRun]:
+        """Return the runs whose folders the container of a lease may read."""
+        if lease.guard_run is not None:
+            run = self._by_number.get((lease.slot, lease.guard_run))
+            return [] if run is None else [run]
+        # A later run began after its container.
+        possible = self._by_workload.get(lease.slot.workload, ())
+        return list({run.slot: run for run in possible if run.run == 1 or run.begun_at <= lease.opened_at}.values())
