@@ -104,7 +104,8 @@ class Figures:
         self._metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the ledger's file, unaccounted instances, signs of life and demands, also after a failed pass."""
+        """Write the poll, the ledger's file, unaccounted instances, signs and demands, also after a failed pass."""
+        self._metrics.poll.set(app.rules.poll.total_seconds())
         self._metrics.named.see_unsigned(app.signs.silences())
         self._metrics.named.see_demands(app.demand.silences())
         self._metrics.named.forget_fronts()

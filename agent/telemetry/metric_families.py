@@ -297,6 +297,9 @@ class Families:
         self.cycle_success = Gauge(
             "gpubid_cycle_last_success_timestamp_seconds", "When the last cycle succeeded.", registry=target
         )
+        self.poll = Gauge(
+            "gpubid_poll_seconds", "The poll in use: a cycle begins at least this often.", registry=target
+        )
         self.cycles_failed = Counter("gpubid_cycles_failed_total", "Cycles that ended in an error.", registry=target)
         self.decisions = Counter(
             "gpubid_decisions_total", "Decisions by kind and reason.", ("kind", "reason"), registry=target

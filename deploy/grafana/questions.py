@@ -120,7 +120,7 @@ FLEET = (
                 "Age of the last good cycle",
                 "s",
                 (("time() - gpubid_cycle_last_success_timestamp_seconds", "age"),),
-                "Over three minutes nobody watches what runs.",
+                "Over three minutes, and over four times the poll, nobody watches what runs.",
                 "number",
                 6,
             ),

@@ -125,7 +125,7 @@ async def test_a_start_shows_neither_a_full_disk_nor_refused_files_before_its_fi
         shown: list[float | None] = []
 
         async def served() -> tuple[str, int]:
-            names = "ledger_disk_free_bytes", "ledger_writable", "config_last_reload_successful"
+            names = "ledger_disk_free_bytes", "ledger_writable", "config_last_reload_successful", "poll_seconds"
             shown.extend(registry.get_sample_value(f"gpubid_{name}") for name in names)
             return await serve()
 
@@ -135,7 +135,7 @@ async def test_a_start_shows_neither_a_full_disk_nor_refused_files_before_its_fi
     free, *others = shown
     assert free is not None
     assert free > 2**20
-    assert others == [1, 1]
+    assert others == [1, 1, world.config.poll.total_seconds()]
 
 
 async def test_a_ledger_that_cannot_be_written_for_long_does_not_end_the_daemon(tmp_path: Path) -> None:
