@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
+from agent.decide import slots
 from agent.decide.accounting import meter, useful_time, volume_metering
 from agent.decide.arrays import array_window
 from agent.decide.demand import demand_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
+from agent.decide.operators import operator_holds
 from agent.decide.pricing import measured_checkpoints, offer_refusal
 from agent.decide.reconcile.tasks import credited_work
 from agent.decide.run_times import run_windows, running_limits
@@ -17,6 +19,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.record.paid_time import Phases
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Hold
 from agent.domain.work.workload import Workload
 from agent.telemetry import recovery_metrics
@@ -36,6 +39,8 @@ WAITING = frozenset(
     }
 )
 """The codes of holds by which a slot waits as the configuration says."""
+BY_A_PERSON = frozenset({slots.STOPPED, *operator_holds.PAST.values()})
+"""The codes of holds by which a slot stays as a person ordered, is done, or waits for a person."""
 ENDS = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_EXITED})
 """The events of stretches that ended without an order of ours."""
 
@@ -55,7 +60,7 @@ class Figures:
         metrics, works = self._metrics, done.fleet.workloads
         fleet = done.fleet
         owed = meter.outstanding(fleet.leases, fleet.now) + volume_metering.outstanding(fleet.volumes, fleet.now)
-        metrics.see_fleet(fleet, owed)
+        metrics.see_fleet(fleet, owed, _not_running(done, BY_A_PERSON))
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
         metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)
@@ -167,12 +172,17 @@ class Figures:
                 self._metrics.see_prices(name, work.name, *prices, is_answered=work.name in view.answered)
 
 
+def _not_running(done: Pass, codes: frozenset[str]) -> frozenset[Slot]:
+    """Return the slots without a running lease that are held in this pass for a reason with one of these codes."""
+    running = {lease.slot for lease in done.fleet.leases if lease.state is LeaseState.RUNNING}
+    held = (each for each in done.plan.decisions if isinstance(each, Hold) and each.reason.code in codes)
+    return frozenset(each.slot for each in held if each.slot not in running)
+
+
 def _run_times(done: Pass) -> Mapping[str, RunTimes]:
     """Return the windows and running times of each workload, and how many of its slots wait by its own keys."""
     fleet = done.fleet
-    running = {lease.slot for lease in fleet.leases if lease.state is LeaseState.RUNNING}
-    holds = (each for each in done.plan.decisions if isinstance(each, Hold) and each.reason.code in WAITING)
-    waiting = Counter(hold.slot.workload for hold in holds if hold.slot not in running)
+    waiting = Counter(place.workload for place in _not_running(done, WAITING))
     return {work.name: _times(fleet, work, waiting[work.name]) for work in fleet.workloads}
 
 

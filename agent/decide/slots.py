@@ -28,13 +28,15 @@ from agent.domain.work.decision import Reason
 
 MACHINE_FAILED = "machine_failed"
 """The code of a pause of a machine that failed after it ran."""
+STOPPED = "stopped"
+"""The code of a hold of any slot while a kill of everything is in force."""
 
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
     kill = in_force.holds.get((Word.KILL, EVERYTHING))
     if kill is not None:
-        return _hold(place, "stopped", f"stopped after {kill.ground}; `gpubid kill --lift` ends that")
+        return _hold(place, STOPPED, f"stopped after {kill.ground}; `gpubid kill --lift` ends that")
     word = operator_holds.why_idle(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)

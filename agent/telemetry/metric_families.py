@@ -153,8 +153,9 @@ class Families:
             registry=target,
         )  # fmt: skip
         self.slots_held = Gauge(
-            "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
-            registry=target,
+            "gpubid_slots_held",
+            "Slots that wait for a person, and slots without a running lease that a person stopped or locked.",
+            ("workload",), registry=target,
         )  # fmt: skip
         self.slots_spare = Gauge(
             "gpubid_slots_spare", "Spare slots that stay empty because they are not worth their price.", ("workload",),

@@ -76,8 +76,11 @@ class Metrics(metric_families.Families):
 
         return called
 
-    def see_fleet(self, fleet: Fleet, owed: Usd = ZERO) -> None:
-        """Write the fleet after a cycle; `owed` is what its leases have cost since they were metered."""
+    def see_fleet(self, fleet: Fleet, owed: Usd = ZERO, stopped: Collection[Slot] = ()) -> None:
+        """Write the fleet after a cycle.
+
+        `owed` is what its leases have cost since they were metered, `stopped` the slots that a person keeps empty.
+        """
         for name, view in fleet.markets.items():
             self.market_available.labels(name).set(view.is_fresh)
             self.clock_skew.labels(name).set(view.clock_skew_seconds)
@@ -89,6 +92,7 @@ class Metrics(metric_families.Families):
                 self.credit.labels(name).set(view.credit.dollars)
         self._forget_removed(fleet)
         self._see_leases(fleet)
+        self._see_held(fleet, stopped)
         self._see_rests(fleet)
         self.named.see(fleet)
         self.orphans.set(sum(lease.is_held for lease in fleet.leases if lease.is_open))
@@ -151,7 +155,12 @@ class Metrics(metric_families.Families):
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
         self.slots_stalled.labels(work.name).set(len({lease.slot for lease in running if lease.stalled_since}))
-        self.slots_held.labels(work.name).set(len(_under(Word.HELD, fleet, work)))
+
+    def _see_held(self, fleet: Fleet, stopped: Collection[Slot]) -> None:
+        for work in fleet.workloads:
+            mine = {place for place in stopped if place.workload == work.name}
+            left = mine.difference(_under(Word.DONE, fleet, work))
+            self.slots_held.labels(work.name).set(len(left.union(_under(Word.HELD, fleet, work))))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
         """Count intents that ended."""

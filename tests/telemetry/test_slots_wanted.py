@@ -1,12 +1,14 @@
-"""A slot that is done, or that its demand does not want, is not missing, so that no alert says so."""
+"""A slot that is done, that its demand does not want or that a person stopped is not missing, so no alert says so."""
 
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.slot_demand import Demand, DemandFrom
+from agent.domain.work.order import Order
 from agent.pass_metrics import Figures
 from agent.telemetry.metric_updates import Metrics
 from tests.support import builders
@@ -50,3 +52,27 @@ async def test_slots_that_a_demand_does_not_want_wait(tmp_path: Path) -> None:
             figures.see(world.app, await world.cycle())
             assert registry.get_sample_value("gpubid_slots_waiting", {"workload": "train"}) == 3
             assert unmet(registry) == 0
+
+
+@pytest.mark.parametrize(
+    ("orders", "held"),
+    [
+        ([Order("pause", "train")], 2),
+        ([Order("drain", "train"), Order("release", "train/0")], 1),
+        ([Order("lock", "train"), Order("release", "train/0")], 1),
+        ([Order("kill", "train/0")], 1),
+        ([Order("kill", str(hold.EVERYTHING))], 2),
+        ([Order("drain", "market:vast")], 0),
+    ],
+    ids=lambda orders: orders if isinstance(orders, int) else "-".join(each.verb for each in orders),
+)
+async def test_slots_that_a_person_stopped_are_not_missing(tmp_path: Path, orders: list[Order], held: int) -> None:
+    async with rehearsed(tmp_path, workloads=(work(slots=2),), poll=MINUTE) as world:
+        await world.until_running(30)
+        registry = CollectorRegistry()
+        figures = Figures(Metrics(registry, ["vast"], ["train"]))
+        for each in orders:
+            await world.app.say(each, "me")
+        figures.see(world.app, await world.cycle(minutes=3))
+        assert registry.get_sample_value("gpubid_slots_held", {"workload": "train"}) == held
+        assert unmet(registry) == 0
