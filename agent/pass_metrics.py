@@ -16,6 +16,7 @@ from agent.decide.pricing import measured_checkpoints, offer_refusal
 from agent.decide.reconcile.tasks import credited_work
 from agent.decide.run_times import run_windows, running_limits
 from agent.domain.fleet import Fleet
+from agent.domain.market.tenure import Tenure
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.record.paid_time import Phases
@@ -54,6 +55,7 @@ class Figures:
         self._recoveries = recovery_metrics.Recoveries()
         self._stretches: useful_time.Stretches | None = None
         self._unjudged: dict[str, float] = {}
+        self._volumes: volume_metering.Volumes = {}
 
     def see(self, app: App, done: Pass) -> None:
         """Write the metrics of one pass of `app`."""
@@ -109,8 +111,9 @@ class Figures:
         self._metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the poll, the ledger's file, unaccounted instances, signs and demands, also after a failed pass."""
+        """Write what the ledger and the observers know, before the first pass and after each one, also a failed one."""
         self._metrics.poll.set(app.rules.poll.total_seconds())
+        self._see_volumes(app.ledger.recollection(app.clock.now()).volumes)
         self._metrics.named.see_unsigned(app.signs.silences())
         self._metrics.named.see_demands(app.demand.silences())
         self._metrics.named.forget_fronts()
@@ -139,6 +142,13 @@ class Figures:
                 self._metrics.see_charge(lease.slot.workload, lease.market, lease.tenure, amount)
                 if charge.phases is not None:
                     self._metrics.see_paid(lease.slot.workload, _seconds(charge.phases))
+
+    def _see_volumes(self, volumes: volume_metering.Volumes) -> None:
+        """Count the cost of network volumes that the ledger has recorded since the last look."""
+        before, self._volumes = self._volumes, volumes
+        for name, volume in volumes.items():
+            for share in volume_metering.shares(before[name], volume.until) if name in before else ():
+                self._metrics.see_charge(share.workload, share.market, Tenure.ON_DEMAND, share.amount)
 
     def _see_useful(self, fleet: Fleet, changes: Sequence[LeaseChanged]) -> None:
         """Count useful time when checkpoints keep it; time before this process began is not counted."""

@@ -147,7 +147,8 @@ class Metrics(metric_families.Families):
         doubted = [
             intent.rate for intent in fleet.intents if intent.state is IntentState.IN_DOUBT and not intent.lease_id
         ]
-        self.spend_rate.set(total_rate([*(lease.billing_rate for lease in leases), *doubted]).dollars)
+        volumes = [volume.rate for volume in fleet.volumes.values() if volume.workloads]
+        self.spend_rate.set(total_rate([*(lease.billing_rate for lease in leases), *doubted, *volumes]).dollars)
 
     def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}

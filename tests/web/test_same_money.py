@@ -1,12 +1,15 @@
 """What spend, savings, fleet, status, feed and metrics say of one instant is the same money, to the micro-dollar."""
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from agent.decide.limits.limits import Limits
+from agent.domain import money
 from agent.domain.money import MICROS
 from agent.ledger.reader import open_reader
 from agent.pass_metrics import Figures
@@ -94,3 +97,33 @@ def test_they_agree_between_two_meterings_too() -> None:
         assert past["unmetered_dollars"] == 0
 
     play(story, seed=1, workloads=(work(slots=1),))
+
+
+def test_a_network_volume_is_in_the_spend_counter_and_in_every_rate() -> None:
+    rate = money.per_hour("0.5")
+    asked = work(slots=1, network_volume_rate=rate)
+    asked = dataclasses.replace(asked, requirements=dataclasses.replace(asked.requirements, network_volume="nv1"))
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False  # This market does not charge for the volume.
+        registry = CollectorRegistry()
+        figures = Figures(Metrics(registry, ["vast"], ["train"]))
+        figures.see_ledger(world.app)
+        for _ in range(12):
+            figures.see(world.app, await world.cycle(minutes=2))
+        assert world.app.seen is not None
+        counted = sum(
+            sample.value
+            for family in registry.collect()
+            for sample in family.samples
+            if sample.name == "gpubid_spend_dollars_total"
+        )
+        known = world.app.ledger.recollection(world.app.seen.fleet.now)
+        assert counted == pytest.approx(known.total.today.dollars)
+        assert counted > 0.1
+        feed = (await LiveFeed(world.app).newest()).fleet
+        assert registry.get_sample_value("gpubid_spend_dollars_per_hour") == rate.dollars
+        assert feed.money.dollars_per_hour == rate.dollars
+        assert [row.dollars_per_hour for row in feed.money.workloads] == [rate.dollars]
+
+    play(story, seed=1, workloads=(asked,))

@@ -39,7 +39,9 @@ class WorkloadMoney(Struct, frozen=True):
     """A workload's present rate of spend, and its spend today."""
 
     workload: Annotated[str, Meta(description="The name of the workload.")]
-    dollars_per_hour: Annotated[float, Meta(description="The present rate of its leases, in dollars per hour.")]
+    dollars_per_hour: Annotated[
+        float, Meta(description="The present rate of its leases and volumes, in dollars per hour.")
+    ]
     today_dollars: Annotated[
         float, Meta(description="Its spend today (UTC), including the cost of its leases up to `as_of`.")
     ]
@@ -81,7 +83,9 @@ class Money(Struct, frozen=True):
     day_cap_dollars: Annotated[float | None, Meta(description="The cap per day. Null: none is set.")]
     month_dollars: Annotated[float, Meta(description="The spend this month (UTC).")]
     month_cap_dollars: Annotated[float | None, Meta(description="The cap per month. Null: none is set.")]
-    dollars_per_hour: Annotated[float, Meta(description="The present rate of all leases, in dollars per hour.")]
+    dollars_per_hour: Annotated[
+        float, Meta(description="The present rate of all leases and volumes, in dollars per hour.")
+    ]
     hour_cap_dollars: Annotated[
         float | None, Meta(description="The cap of the rate, in dollars per hour. Null: none is set.")
     ]

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from agent.decide.accounting import meter, volume_metering
 from agent.domain import money
-from agent.domain.money import Usd
 from agent.domain.record.account import HOUR
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted
@@ -25,19 +24,22 @@ def by_workload(known: Recollection, metered: Mapping[str, Counted], now: dateti
     volumes: dict[str, list[volume_metering.Burden]] = defaultdict(list)
     for burden in volume_metering.burdens(known.volumes, now):
         volumes[burden.workload].append(burden)
-    owed = {name: money.total(each.owed for each in burdens) for name, burdens in volumes.items()}
     return [
-        _row(name, leases.get(name, []), owed.get(name, money.ZERO), metered.get(name, NOTHING), now)
-        for name in sorted({*leases, *metered})
+        _row(name, leases.get(name, []), volumes.get(name, []), metered.get(name, NOTHING), now)
+        for name in sorted({*leases, *volumes, *metered})
     ]
 
 
-def _row(name: str, leases: list[Lease], volumes: Usd, metered: Counted, now: datetime) -> WorkloadMoney:
+def _row(
+    name: str, leases: list[Lease], volumes: list[volume_metering.Burden], metered: Counted, now: datetime
+) -> WorkloadMoney:
     hours = metered.useful / HOUR
+    rates = [*(lease.billing_rate for lease in leases), *(burden.rate for burden in volumes)]
+    owed = money.total(burden.owed for burden in volumes)
     return WorkloadMoney(
         workload=clean(name),
-        dollars_per_hour=money.total_rate(lease.billing_rate for lease in leases).dollars,
-        today_dollars=(metered.spent + meter.outstanding(leases, now) + volumes).dollars,
+        dollars_per_hour=money.total_rate(rates).dollars,
+        today_dollars=(metered.spent + meter.outstanding(leases, now) + owed).dollars,
         useful_hours=round(hours, 4),
         dollars_per_useful_hour=round(metered.spent.dollars / hours, 6) if hours > 0 else None,
     )
