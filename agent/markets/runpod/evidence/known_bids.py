@@ -17,6 +17,7 @@ class KnownBids(dict[str, UsdPerHour | None]):
 
     def keep(self, listed: Collection[str], now: float) -> None:
         """Forget each pod that no complete listing had for `KEPT_SECONDS`."""
+        self._listed_at = {pod_id: at for pod_id, at in self._listed_at.items() if pod_id in self}
         for pod_id in [*self]:
             if pod_id in listed or pod_id not in self._listed_at:
                 self._listed_at[pod_id] = now
