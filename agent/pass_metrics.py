@@ -82,8 +82,7 @@ class Figures:
         self._see_prices(done.fleet)
         self._see_named(done)
         self.see_ledger(app)
-        for drift in app.billing_watch.drifts:
-            metrics.see_drift(drift.market, drift.share)
+        metrics.see_drifts({drift.market: drift.beyond_rounding for drift in app.billing_watch.drifts})
         for name, market in app.markets.items():
             metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
         self._see_caps(app, done)

@@ -283,7 +283,7 @@ class Families:
         )  # fmt: skip
         self.drift = Gauge(
             "gpubid_bill_drift_ratio",
-            "Share by which the market charged more than the ledger counted, last UTC day compared.",
+            "Share by which the market charged more than the ledger counted, last UTC day compared; 0 within a cent.",
             ("market",), registry=target,
         )  # fmt: skip
         self.budget = Gauge(

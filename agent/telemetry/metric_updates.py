@@ -292,9 +292,11 @@ class Metrics(metric_families.Families):
         for market, seconds in lasts.items():
             self.credit_lasts.labels(market).set(seconds)
 
-    def see_drift(self, market: str, share: float) -> None:
-        """Write the share by which a market charged more than the ledger counted, on the last compared day."""
-        self.drift.labels(market).set(share)
+    def see_drifts(self, shares: Mapping[str, float]) -> None:
+        """Write the share by which each market charged more than the ledger counted, on its last compared day."""
+        self.drift.clear()
+        for market, share in shares.items():
+            self.drift.labels(market).set(share)
 
     def see_reload(self, at: datetime, *, is_good: bool) -> None:
         """Write whether the configuration in use is the one in the files."""

@@ -371,8 +371,8 @@ MONEY = (
             Panel(
                 "Charged over reckoned",
                 "percentunit",
-                (("gpubid_bill_drift_ratio or gpubid_market_available * 0", "{{market}}"),),
-                "By what share the market charged more than we reckoned, last day compared.",
+                (("gpubid_bill_drift_ratio", "{{market}}"),),
+                "By what share the market charged more than we reckoned, last day compared. No data: none was yet.",
                 width=8,
             ),
         ),

@@ -209,13 +209,15 @@ def test_panels_ask_for_figures_that_exist() -> None:
 @pytest.mark.nightly
 def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, float]) -> None:
     base, end = prometheus
-    # What names a lease or a cooldown has no series at an instant without one.
+    # What names a lease or a cooldown has no series at an instant without one. No bill is compared in a rehearsal.
     hours = [end - hour * 3600 for hour in range(24)]
     empty = [
         (name, title) for name, title, expression in panels() if not any(asked(base, at, expression) for at in hours)
     ]
     compared = compared_panels()
-    assert set(empty) <= {("money", panel["title"]) for panel in compared}
+    assert set(empty) <= {
+        ("money", title) for title in ("Charged over reckoned", *(each["title"] for each in compared))
+    }
     for at in hours[::6]:
         for panel in compared:
             colour, reference = answering(base, at, panel, {})

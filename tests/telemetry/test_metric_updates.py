@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.decide.limits import limits
+from agent.decide.operators.bill_drift import Drift
 from agent.decide.pricing import protections
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView, Spend
@@ -24,8 +25,10 @@ from agent.domain.slot import Slot
 from agent.domain.work import decision
 from agent.domain.work.workload import Requirements, Workload
 from agent.markets import market_errors
+from agent.pass_metrics import Figures
 from agent.telemetry import metric_families, metric_updates
 from agent.telemetry.metric_updates import Metrics
+from tests.support.world import rehearsed
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SLOT = Slot("train", 0)
@@ -355,3 +358,19 @@ def test_samples_are_bounded_by_the_configuration_alone(
     samples = sum(len(family.samples) for family in registry.collect())
     others = samples - named
     assert others <= 1000 + 350 * markets + 40 * workloads + 10 * markets * workloads
+
+
+async def test_a_bill_that_differs_by_rounding_is_no_drift_and_one_that_left_has_no_sample(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        registry = CollectorRegistry()
+        see = Figures(Metrics(registry, ["vast", "runpod"], ["train"])).see
+        done = await world.cycle()
+        cent = Drift("vast", NOW.date(), money.usd("0.020"), money.usd("0.024"))
+        dollar = Drift("runpod", NOW.date(), money.usd(9), money.usd(10))
+        world.app.billing_watch.drifts = (cent, dollar)
+        see(world.app, done)
+        assert value(registry, "bill_drift_ratio", market="vast") == 0
+        assert value(registry, "bill_drift_ratio", market="runpod") == pytest.approx(0.1)
+        world.app.billing_watch.drifts = (cent,)
+        see(world.app, done)
+        assert value(registry, "bill_drift_ratio", market="runpod") is None

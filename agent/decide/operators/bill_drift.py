@@ -34,9 +34,14 @@ class Drift:
         return self.amount.micros / most if most else 0.0
 
     @property
+    def beyond_rounding(self) -> float:
+        """The share; 0 within rounding."""
+        return self.share if abs(self.amount.micros) > LEAST_DRIFT.micros else 0.0
+
+    @property
     def is_wide(self) -> bool:
         """Whether a person must be warned."""
-        return abs(self.share) > MOST_DRIFT and abs(self.amount.micros) > LEAST_DRIFT.micros
+        return abs(self.beyond_rounding) > MOST_DRIFT
 
     def sentence(self) -> str:
         """Return a sentence about the difference and where to look."""
