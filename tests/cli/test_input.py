@@ -135,6 +135,17 @@ async def test_every_verb_names_each_mistake_in_a_broken_file_and_ends_with_2(tm
     assert names(tmp_path) == ["agent.toml"], "something was made"
 
 
+@pytest.mark.parametrize(("verb", "code"), [("kill", 2), ("reload", 1)])
+async def test_a_ledger_that_cannot_be_read_is_not_taken_for_one_without_a_daemon(
+    tmp_path: Path, verb: str, code: int
+) -> None:
+    (tmp_path / "agent.toml").write_text("ledger.path = other.sqlite\n" + GOOD)
+    ran = await gpubid(tmp_path, verb)
+    assert ran.code == code
+    assert "the file names another in a way that cannot be read" in ran.err
+    assert "no daemon runs" not in ran.err
+
+
 async def test_the_configuration_is_found_by_the_environment_too(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(GOOD)
     assert (await gpubid(tmp_path, "check", GPUBID_CONFIG="other.toml")).out.startswith("other.toml: good, digest ")

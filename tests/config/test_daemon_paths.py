@@ -13,6 +13,14 @@ from agent.config import daemon_paths
         ('[ledger]\npath = "mine.sqlite"\n[limits\nbroken', "mine.sqlite"),
         ("[ledger]\n# path = \"no\"\n  path='mine.sqlite' # here\n", "mine.sqlite"),
         ('[other]\npath = "not this"\n[ledger]\n', "gpubid.sqlite"),
+        ('ledger.path = "mine.sqlite"\n[limits\nbroken', "mine.sqlite"),
+        ('ledger = { path = "mine.sqlite" }\n[limits\nbroken', "mine.sqlite"),
+        ('"ledger" = { keep = 1, "path" = \'mine.sqlite\' } # here\n[limits\nbroken', "mine.sqlite"),
+        ('ledger = { path = "mine.sqlite"\n[limits]', "mine.sqlite"),
+        ('["ledger"]\n"path" = "mine.sqlite"\n[limits\nbroken', "mine.sqlite"),
+        ('ledger = { path = """mine.sqlite""" }\n[limits]\nmax_per_day = -1', "mine.sqlite"),
+        ('[other]\nledger.path = "not this"\n[limits\nbroken', "gpubid.sqlite"),
+        ('# ledger.path = "not this"\n[limits\nbroken', "gpubid.sqlite"),
         ('[ledger]\n[other]\npath = "not this"\n', "gpubid.sqlite"),
         ("nothing at all", "gpubid.sqlite"),
         ("\x00\xff", "gpubid.sqlite"),
@@ -25,6 +33,30 @@ def test_the_path_is_read_as_far_as_the_text_tells(tmp_path: Path, text: str, le
     assert daemon_paths.of_file(file, {"STATE_DIRECTORY": "/s", "RUNTIME_DIRECTORY": "/r"}) == daemon_paths.DaemonPaths(
         Path("/s") / ledger, Path("/r")
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ledger.path = mine.sqlite",
+        'ledger = { path = """mine.sqlite""" }',
+        'ledger = "mine.sqlite"',
+        '[ledger]\npath = "\\u006dine.sqlite"',
+    ],
+)
+def test_a_ledger_that_is_not_understood_is_no_proof_that_no_daemon_runs(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(f"{line}\n[limits\nbroken")
+    place = daemon_paths.of_file(file, {})
+    assert (place.ledger, place.is_unclear) == (Path("gpubid.sqlite"), True)
+    assert "a daemon may run on that one" in place.no_daemon()
+
+
+@pytest.mark.parametrize("line", ["", "[ledger]", "ledger = { keep = 1 }", 'ledger.path = "mine.sqlite"'])
+def test_a_ledger_that_is_understood_or_not_named_is_clear(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(f"{line}\n[limits\nbroken")
+    assert daemon_paths.of_file(file, {}).no_daemon() == "no daemon runs"
 
 
 @pytest.mark.parametrize(

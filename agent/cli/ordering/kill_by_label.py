@@ -84,12 +84,12 @@ def without_configuration(
     if not settings:
         words = "kill --by-label" if broken.place.is_on_server else "kill"
         hint = f"to end by label without it: gpubid {words} --market NAME --credential NAME_OR_FILE [--fleet ID]"
-        exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"no daemon runs, so nothing was ended; {hint}"])
+        exits.stop(exits.BAD_INPUT, [*broken.mistakes, f"{broken.place.no_daemon()}, so nothing was ended; {hint}"])
     ids = fleet_ids.of(broken.place.ledger)
     if named.fleet and ids.agreed and named.fleet != ids.agreed:
         sentence = f"the ledger {broken.place.ledger} belongs to fleet {ids.agreed}, but --fleet says {named.fleet}"
         exits.stop(exits.BAD_INPUT, [f"{sentence}: run this in another folder, or leave --fleet out"])
-    why = f"{broken.file} cannot be used, and no daemon runs"
+    why = f"{broken.file} cannot be used, and {broken.place.no_daemon()}"
     return _run(settings, None, named.fleet or ids.agreed, progress, [why], exits.BAD_INPUT, wait=wait)
 
 

@@ -27,7 +27,8 @@ def _answer_of_daemon(file: Path) -> dict[str, Any]:
     place = daemon_paths.of_file(file)
     answer = asyncio.run(daemon_socket.post(place, "/reload", {}))
     if answer is None:
-        sentence = f"no daemon runs on the ledger {place.ledger}: nothing was reloaded; `gpubid run` reads the files"
+        where = "" if place.is_unclear else f" on the ledger {place.ledger}"
+        sentence = f"{place.no_daemon()}{where}: nothing was reloaded; `gpubid run` reads the files"
         exits.stop(exits.FAILED, [sentence])
     return answer
 
