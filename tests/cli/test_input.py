@@ -91,6 +91,16 @@ async def test_wrong_input(tmp_path: Path, arguments: str, code: int, part: str)
     assert names(tmp_path) == ["agent.toml"], "something was made"
 
 
+@pytest.mark.parametrize("arguments", ["register https://example.com/webhooks/vast --secret-file secret", "test"])
+async def test_a_webhook_without_its_key_is_a_sentence_and_leaves_no_file(tmp_path: Path, arguments: str) -> None:
+    text = LIVE.format(url="http://127.0.0.1:1").replace("[web]", '[web]\nwebhook_credential = "hook_secret"')
+    (tmp_path / "agent.toml").write_text(text)
+    ran = await gpubid(tmp_path, "webhook", *arguments.split(), VAST_API_KEY=None)
+    assert (ran.code, ran.out, names(tmp_path)) == (2, "", ["agent.toml"]), ran
+    missing = "hook_secret" if arguments == "test" else "vast_api_key"
+    assert ran.err.startswith(f"gpubid: there is no key named {missing}; ")
+
+
 def test_a_hint_is_given_for_no_verb_and_names_one() -> None:
     verbs = main.get_command(app).commands  # type: ignore[attr-defined]
     assert not verb_hints.HINTS.keys() & verbs.keys()

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +37,7 @@ def register(
         exits.stop(exits.BAD_INPUT, [f"{config}: {wanted}"])
     if secret_file.exists():
         exits.stop(exits.BAD_INPUT, [f"{secret_file} exists; name a new file"])
+    _or_stop(lambda: session.secret(market))
     try:
         # Create the file first, because the market shows the secret only once.
         handle = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -72,11 +73,22 @@ def try_out(
             [f"{config}: [web] names no webhook_credential; `gpubid webhook register` makes its secret"],
         )
     record, webhooks = _sender(settings, url or "")
-    secret = session.named(settings.listen.webhook_credential)
+    name = settings.listen.webhook_credential
+    secret = _or_stop(lambda: session.named(name))
     good, bad = asyncio.run(_deliver(url or _here(settings, record), secret, webhooks))
     session.say(f"signed: {good}; with a wrong signature: {bad}")
     if good != "HTTP 204" or bad != "HTTP 401":
         raise typer.Exit(exits.FAILED)
+
+
+def _or_stop(look_up: Callable[[], str]) -> str:
+    """Return a key, or end with the sentence of its absence."""
+    from agent.systemd import CredentialError
+
+    try:
+        return look_up()
+    except CredentialError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
 
 
 def _sender(config: "Config", url: str) -> "tuple[MarketRecord, Webhooks]":
