@@ -98,9 +98,9 @@ class GuardTable(Table):
 
     deadman: Annotated[_Deadman, Field(examples=["6h"])] = None
     """After this time without a sign of life of the daemon, the guard stops the instance. By default: "never"."""
-    release_disk: bool = True
+    release_disk: Flag = True
     """Whether a paused disk may be released once gpubid finds its last checkpoint whole in the bucket."""
-    destroy: bool = False
+    destroy: Flag = False
     """Whether the dead man's switch releases the instance, if its last checkpoint is whole in the bucket."""
 
     logs: Flag = True
