@@ -351,6 +351,10 @@ async def test_nothing_is_retried_while_a_lease_still_does_it_or_where_no_guard_
     assert meant.lifts == (drained,), "the drain that the refusal named ends with it"
 
 
+async def test_no_lease_is_asked_to_go_for_a_retry_that_no_guard_allows(desk: Desk) -> None:
+    assert await refused(desk, Order("retry", "train")) == "no_run"
+
+
 async def test_a_lease_that_is_adopted_into_another_slot_has_no_run_there(desk: Desk) -> None:
     stranded = replace(STRANDED, guard_run=4)
     works = (builders.guarded(slots=3),)

@@ -279,14 +279,14 @@ def _refuse_busy(place: Slot, grounds: Grounds) -> None:
 def _retried(order: Order, grounds: Grounds) -> Meaning:
     """Return the runs that a target begins anew, from nothing; its holds end as with `resume`."""
     target, leases = order_grounds.named(order.target, grounds)
-    open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
-    if open_still:
-        raise OrderError("slot_filled", f"{open_still[0]} has a lease: {ending_words.released(open_still[0])}")
     lifted_holds.refuse_part_of_whole(order, target, grounds)
     meant = guard_runs.last(grounds.known.guard_runs).values()
     runs = [run for run in meant if hold.of_slot(run.slot).is_within(target)]
     if not runs:
         raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
+    open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
+    if open_still:
+        raise OrderError("slot_filled", f"{open_still[0]} has a lease: {ending_words.released(open_still[0])}")
     for run in runs:
         # What comes of a rent in doubt would work for the old run.
         _refuse_busy(run.slot, grounds)
