@@ -4,6 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from agent.config import problems
 from agent.config.files import source
+from agent.domain.market import card_memory
+from agent.domain.market.gpu import GpuModel
+from agent.markets import registered_markets
 
 
 def text_at(values: object, *path: str) -> str | None:
@@ -136,3 +139,15 @@ def _circle(name: str, after: Mapping[str, Sequence[str]]) -> list[str] | None:
                 seen.add(other)
                 ways.append([*way, other])
     return None
+
+
+def no_card(model: GpuModel, priced: Collection[str] = ()) -> str | None:
+    """Return the message for a GPU model that gpubid does not know; None for a known one.
+
+    Known are the cards of gpubid's own list, those of one market only, and the `priced` ones.
+    """
+    own = (card for record in registered_markets.installed().values() for card in record.own_cards)
+    known = {*card_memory.GIGABYTES, *own, *priced}
+    if model in known:
+        return None
+    return f"gpubid knows no card {problems.shown(model)}; {problems.nearest(model, known)}"

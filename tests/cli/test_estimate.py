@@ -287,6 +287,7 @@ def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
     ("arguments", "said"),
     [
         (("--gpu", "L4"), "gpubid: --hours: is missing; write for example --hours 24.0\n"),
+        (("--gpu", "RTX 4O90", "--hours", "5"), 'knows no card "RTX 4O90"; did you mean RTX 4090?'),
         (("--hours", "5"), 'gpubid: --gpu: is missing; write for example --gpu "RTX 4090"\n'),
         (("--gpu", "", "--hours", "5"), "gpubid: --gpu: "),
         (("--gpu", "L4", "--hours", "0"), "gpubid: --hours: must be more than 0"),

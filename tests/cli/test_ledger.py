@@ -91,7 +91,15 @@ async def test_prices_of_a_model_in_any_spelling_and_of_a_host(rehearsed: Path) 
     assert same
     assert {(row["gpu"], row["host_id"]) for row in same} == {(model, host)}
     assert model in (await gpubid(rehearsed, "ledger", "prices", "--gpu", spelt)).out
-    assert (await gpubid(rehearsed, "ledger", "prices", "--gpu", "nope")).code == 0
+    card = next(name for name in ("B300", "TITAN RTX") if name not in {row["gpu"] for row in found})
+    assert (await gpubid(rehearsed, "ledger", "prices", "--gpu", card)).code == 0, "a card without a price is no slip"
+    for filters, says in (
+        (("--gpu", "RTX 4O90"), '--gpu: gpubid knows no card "RTX 4O90"; did you mean RTX 4090?'),
+        (("--host", "nobody"), "--host: no price of a host 'nobody' is recorded"),
+    ):
+        ran = await gpubid(rehearsed, "ledger", "prices", *filters)
+        assert (ran.code, ran.out) == (2, "")
+        assert says in ran.err
 
 
 async def test_fleet_shows_slots_leases_and_money(rehearsed: Path) -> None:

@@ -137,7 +137,7 @@ def _found(
 ) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]", "Times | None"]:
     from agent import strategy_files
     from agent.baselines import baseline_loading
-    from agent.cli.rehearsing import estimate_calendar, listed_prices
+    from agent.cli.rehearsing import estimate_calendar, listed_prices, unpriced_cards
     from agent.clock import SystemClock
     from agent.config import job_table as jobs
     from agent.config.problems import ConfigError
@@ -168,6 +168,7 @@ def _found(
         exits.refused(error)
     for sentence in untold:
         session.warn(sentence)
+    unpriced_cards.refuse(table, models, catalogue, "--gpu" if "gpu" in given else "gpu")
     times = None if work is None or settings is None else estimate_calendar.Times(settings, work, now)
     return table, models, estimate_inputs.used(table, measured), times
 

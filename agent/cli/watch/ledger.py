@@ -23,6 +23,7 @@ from agent.cli.watch import export, moved_ledger, unbound_account
 if TYPE_CHECKING:
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
+    from agent.domain.market.gpu import GpuModel
     from agent.ledger.file.ledger_check import Verification
     from agent.ledger.file.restore import Restored
     from agent.ledger.reader import Reader
@@ -108,6 +109,8 @@ def prices(
         config, "/prices", [(key, value) for key, value in asked.items() if value],
         lambda reader: reader.prices(None, model, host, start, None, limit), verb_json.prices,
     )  # fmt: skip
+    if not shown:
+        _refuse_unrecorded(config, gpu, host)
     if as_json:
         session.print_json(shown)
         return
@@ -121,6 +124,26 @@ def prices(
             table, instants.shown(row["at"]), row["host_id"], f"{row['gpus']}x {row['gpu']}", ledger_questions, floor
         )
     session.show(table)
+
+
+def _refuse_unrecorded(config: Path, gpu: str | None, host: str | None) -> None:
+    """End if a filter names a card that neither gpubid nor any price knows, or a host that no price knows."""
+    from agent.config import unknown_names
+    from agent.domain.market import gpu as gpus
+    from agent.web.reading import verb_json
+
+    def is_recorded(key: str, value: str, model: "GpuModel | None", of: str | None) -> bool:
+        query = [(key, value), ("limit", "1")]
+        return bool(
+            _shown(config, "/prices", query, lambda each: each.prices(None, model, of, None, None, 1), verb_json.prices)
+        )
+
+    sentence = None if gpu is None else unknown_names.no_card(gpus.model(gpu))
+    if gpu is not None and sentence is not None and not is_recorded("gpu", gpu, gpus.model(gpu), None):
+        exits.stop(exits.BAD_INPUT, [f"--gpu: {sentence}"])
+    if host is not None and not is_recorded("host", host, None, host):
+        hint = "`gpubid ledger prices` shows the hosts"
+        exits.stop(exits.BAD_INPUT, [f"--host: no price of a host {host!r} is recorded; {hint}"])
 
 
 def _refuse_unknown(file: Path, workload: str | None, kinds: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
