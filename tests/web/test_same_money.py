@@ -125,5 +125,7 @@ def test_a_network_volume_is_in_the_spend_counter_and_in_every_rate() -> None:
         assert registry.get_sample_value("gpubid_spend_dollars_per_hour") == rate.dollars
         assert feed.money.dollars_per_hour == rate.dollars
         assert [row.dollars_per_hour for row in feed.money.workloads] == [rate.dollars]
+        shown = verb_json.fleet((asked,), known, [], world.app.seen.fleet.now)
+        assert shown["dollars_per_hour"] == rate.dollars
 
     play(story, seed=1, workloads=(asked,))

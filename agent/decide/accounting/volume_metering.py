@@ -69,6 +69,11 @@ def burdens(volumes: Volumes, now: datetime) -> list[Burden]:
     return [burden for volume in volumes.values() for burden in _burdens(volume, now)]
 
 
+def rate(volumes: Volumes, now: datetime) -> UsdPerHour:
+    """Return the rate of all volumes."""
+    return money.total_rate(burden.rate for burden in burdens(volumes, now))
+
+
 def outstanding(volumes: Volumes, now: datetime) -> Usd:
     """Return the cost of all volumes since their last metering."""
     return money.total(burden.owed for burden in burdens(volumes, now))

@@ -137,8 +137,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
 def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> money_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
     owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
-    volumes = [burden.rate for burden in volume_metering.burdens(known.volumes, now)]
-    rate = money.total_rate([*(lease.billing_rate for lease in known.leases), *volumes])
+    rate = money.total_rate(lease.billing_rate for lease in known.leases) + volume_metering.rate(known.volumes, now)
     credit = [
         credit_watch.outlook(name, kept.amount, known.leases, caps.credit_floor(name))
         for name, kept in sorted(known.credits.items())

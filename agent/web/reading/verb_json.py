@@ -14,6 +14,7 @@ from agent.decide.limits import credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
+from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.market_rules import ASSUMED
 from agent.domain.market.price import PriceSample
@@ -44,6 +45,7 @@ def fleet(
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
     owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
+    rate = money.total_rate(held.billing_rate for held in known.leases) + volume_metering.rate(known.volumes, now)
     workloads = tuple(workloads)
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
@@ -69,7 +71,7 @@ def fleet(
         "services": service_json.recorded(known.warm),
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,
-        "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
+        "dollars_per_hour": rate.dollars,
         "holds_and_cooldowns": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
             for rest in known.expiring
