@@ -61,6 +61,12 @@ def path_of(ledger: Path, runtime: Path | None = None) -> Path:
     return ledger.with_name(name) if runtime is None else runtime / name
 
 
+_BAD_ORDER = (
+    "the daemon cannot read this order: a value is missing, or is none that an order may have; after an upgrade of "
+    "gpubid restart the daemon with `systemctl restart gpubid`, then give the order again"
+)
+
+
 class _Said(msgspec.Struct):
     """The body of POST /say."""
 
@@ -168,7 +174,7 @@ class OperatorSocket:
         try:
             order = (await bounded_body.document(request, _Said)).order()
         except ValueError:
-            return web.json_response({"error": "bad_order"}, status=400)
+            return web.json_response({"error": "bad_order", "sentence": _BAD_ORDER}, status=400)
         try:
             return web.json_response(await give(self._orders, order, str(who), self._wake))
         except OrderError as error:

@@ -59,6 +59,8 @@ BAD: list[tuple[str, int, str]] = [
     ("simulate --vast-port 70000", 2, "--vast-port"),
     ("simulate --rate-limits none", 2, "neither lenient nor published"),
     ("kill --lift --keep-disks", 2, "give one of them"),
+    ("progress train nan", 2, "HOURS: must be a finite number from 0, such as 1.5"),
+    ("progress train inf", 2, "HOURS: must be a finite number from 0, such as 1.5"),
     ("release", 2, "Missing argument"),
     ("check --config none.toml", 2, "none.toml: there is no such file"),
     ("check --nope", 2, "No such option"),

@@ -230,6 +230,9 @@ async def test_a_named_uid_may_order(tmp_path: Path) -> None:
         answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
         assert " 200 OK" in answer, answer
         assert (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"][0]["after"] == "uid 65534"
+        unread = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", '{"verb": "drain"}')
+        assert " 400 " in unread
+        assert "the daemon cannot read this order" in unread
         (tmp_path / "agent.toml").write_text(programs.LIVE.format(url=market.url))
         await daemon.reload()
         await daemon.until_logged("config.reloaded")

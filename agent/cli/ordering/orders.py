@@ -1,5 +1,6 @@
 """Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress, retry, absent, demand."""
 
+import math
 from datetime import timedelta
 from typing import Annotated
 
@@ -139,6 +140,8 @@ def progress(
     as_json: session.JsonOption = False,
 ) -> None:
     """Report the progress of a workload with a deadline. A later report by the workload itself replaces this one."""
+    if not math.isfinite(hours) or hours < 0:
+        exits.stop(exits.BAD_INPUT, ["HOURS: must be a finite number from 0, such as 1.5"])
     order_sending.give([Order("progress", workload, hours=hours)], config, as_json=as_json)
 
 
