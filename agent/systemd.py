@@ -86,7 +86,7 @@ def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> 
         CredentialError: it is nowhere, cannot be read, or is no key.
     """
     directory = environment.get("CREDENTIALS_DIRECTORY", "")
-    variable = name.upper().replace("-", "_").replace(".", "_")
+    variable = variable_of(name)
     if file is not None:
         return _checked(_read(file), str(file))
     if directory and (Path(directory) / name).exists():
@@ -97,6 +97,11 @@ def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> 
         return _checked(_read(STORE / name), f"credential {name}")
     ways = f"set the variable {variable}, write {STORE / name}, or add LoadCredential={name}:FILE to the unit"
     raise CredentialError("no_credential", f"there is no key named {name}; {ways}")
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable that may have the key of a credential."""
+    return name.upper().replace("-", "_").replace(".", "_")
 
 
 def _read(file: Path) -> str:

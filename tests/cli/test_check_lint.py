@@ -60,6 +60,20 @@ async def test_a_key_file_that_is_not_there_draws_a_warning_and_one_that_is_ther
     assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
 
 
+async def test_a_named_key_that_is_not_seen_draws_a_warning_and_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(live('credential = "vast_api_key"', "spend = true"))
+    ran = await gpubid(tmp_path, "check", "--strict", "--json", VAST_API_KEY=None)
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert ran.code == 0, "the unit of the service may have it"
+    assert warning.startswith("agent.toml:2: markets.vast.credential: this command sees no key named vast_api_key")
+    assert "set the variable VAST_API_KEY or write /" in warning
+    assert "unless the unit has LoadCredential=vast_api_key:FILE" in warning
+    odd = await gpubid(tmp_path, "check", "--json", VAST_API_KEY="two words")
+    (warning,) = json.loads(odd.out)["warnings"]
+    assert warning.endswith("variable VAST_API_KEY: holds more than one word or odd characters; write the key alone")
+    assert json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"] == []
+
+
 async def test_a_rule_for_idle_gpus_that_a_market_cannot_show_draws_a_warning(tmp_path: Path) -> None:
     text = GOOD.replace("[limits]", '[markets.dstack]\nsimulated = "calm"\n\n[limits]') + "may_lose_disk = true\n"
     (tmp_path / "agent.toml").write_text(text + '[workloads.train.idle]\nthen = "pause"\n')

@@ -16,7 +16,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from agent.cli.setup.doctor_checks import Line
@@ -34,7 +34,9 @@ def check(
     against_running: Annotated[
         bool, typer.Option("--against-running", help="Report the effect of loading the file on the open leases.")
     ] = False,
-    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a warning.")] = False,
+    is_strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if there is a warning, except of keys the unit may have.")
+    ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Check the configuration and every strategy file. Report each mistake with file, line, key and fix."""
@@ -48,7 +50,8 @@ def check(
         "strategies": {name: one.digest for name, one in sorted(tuned.items())},
         "ledger": str(settings.ledger) if settings.ledger_server is None else settings.ledger_server.shown,
     }
-    summary["warnings"] = _warnings(settings)
+    warnings = _warnings(settings)
+    summary["warnings"] = [*warnings, *_placed(settings, _unseen_keys(settings))]
     claimed = asyncio.run(bucket_claims.of_others(settings))
     summary["claimed"] = [{"place": each.name, "sentence": each.sentence, "fix": each.fix} for each in claimed]
     if against_running:
@@ -58,7 +61,7 @@ def check(
         ]
     if as_json:
         session.print_json(summary)
-        _end(findings, has_failed=bool(claimed) or (is_strict and bool(summary["warnings"])))
+        _end(findings, has_failed=bool(claimed) or (is_strict and bool(warnings)))
         return
     session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
     for market in settings.markets:
@@ -70,7 +73,7 @@ def check(
         session.say(f"  {sentence}")
     if against_running and not findings:
         session.say("  loading the file would affect no open lease")
-    _end(findings, has_failed=bool(claimed) or (is_strict and bool(summary["warnings"])))
+    _end(findings, has_failed=bool(claimed) or (is_strict and bool(warnings)))
 
 
 def _judged(claimed: "Sequence[Line]", findings: "Sequence[Finding]") -> "Iterator[str]":
@@ -87,14 +90,18 @@ def _end(findings: "tuple[Finding, ...]", *, has_failed: bool) -> None:
 
 def _warnings(config: "Config") -> list[str]:
     """Return the exposures, then the other findings, each with its line and its fix."""
+    odd = _placed(config, (*_missing_keys(config), *lint.findings(config, _known(config))))
+    return [*(f"{each.sentence}; {each.fix}" for each in exposure.exposures(config)), *odd]
+
+
+def _placed(config: "Config", findings: "Iterable[lint_finding.Finding]") -> "Iterator[str]":
+    """Yield each finding with its file and line."""
     from agent.config.files import layers
 
     read = layers.read(config.file)
-    odd = (
-        "{}:{}: {}".format(*read.place(tuple(each.key.split("."))), f"{each.key}: {each.sentence}; {each.fix}")
-        for each in (*_missing_keys(config), *lint.findings(config, _known(config)))
-    )
-    return [*(f"{each.sentence}; {each.fix}" for each in exposure.exposures(config)), *odd]
+    for each in findings:
+        file, line = read.place(tuple(each.key.split(".")))
+        yield f"{file}:{line}: {each.key}: {each.sentence}; {each.fix}"
 
 
 def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
@@ -102,6 +109,24 @@ def _missing_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
     for key in named_keys.of_start(config):
         if key.file is not None and (why := _why_without_key(key.file)):
             yield lint_finding.Finding(problems.dotted(key.path), why, "write the key into it, mode 600")
+
+
+def _unseen_keys(config: "Config") -> "Iterator[lint_finding.Finding]":
+    """Yield the named keys that this command does not see. The unit of the service may have them, so none fails."""
+    from agent.systemd import STORE, CredentialError, variable_of
+
+    for key in named_keys.of_start(config):
+        if key.file is not None:
+            continue
+        try:
+            session.looked_up(key.name, None)
+        except CredentialError as error:
+            sentence, _, fix = str(error).partition("; ")
+            if error.code == "no_credential":
+                sentence = f"this command sees no key named {key.name}, and it does not see those of the unit"
+                ways = f"set the variable {variable_of(key.name)} or write {STORE / key.name}"
+                fix = f"{ways}, unless the unit has LoadCredential={key.name}:FILE"
+            yield lint_finding.Finding(problems.dotted(key.path), sentence, fix)
 
 
 def _why_without_key(file: "Path") -> str:
