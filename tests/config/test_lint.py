@@ -294,6 +294,24 @@ def test_a_day_that_may_cost_more_than_its_month_is_found(good: Config) -> None:
     assert any(each.startswith(found) for each in told(replace(good, limits=limits)))
 
 
+@pytest.mark.parametrize("key", ["max_per_day", "max_per_month", "max_total", "max_fleet_per_hour"])
+def test_a_limit_of_nothing_is_found(good: Config, key: str) -> None:
+    nothing: Any = money.per_hour("0") if "hour" in key else Usd(0)
+    changes = {key.removeprefix("max_").removeprefix("fleet_"): nothing}
+    found = told(replace(good, limits=replace(good.limits, **changes)))
+    assert f"limits.{key}: a limit of 0 dollars forbids every rent" in [each.partition(";")[0] for each in found]
+
+
+def test_a_budget_of_nothing_is_found_in_its_own_table(good: Config) -> None:
+    nothing = budget.Budget(budget.Thresholds(per_hour=money.per_hour("0")))
+    scopes = {budget.of_workload(good.workloads[0].name): nothing, budget.of_market("vast"): nothing}
+    found = told(replace(good, limits=replace(good.limits, budgets=scopes)))
+    assert [each.partition(";")[0] for each in found] == [
+        "markets.vast.budget.max_per_hour: a limit of 0 dollars forbids every rent on vast",
+        "workloads.train.budget.max_per_hour: a limit of 0 dollars forbids every rent for train",
+    ]
+
+
 def test_a_budget_without_room_for_one_instance_is_found_in_its_own_table(good: Config) -> None:
     work = good.workloads[0]
     small = budget.Budget(budget.Thresholds(per_day=Usd(work.max_price.micros * 2 - 1)))

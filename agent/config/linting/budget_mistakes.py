@@ -14,12 +14,18 @@ from agent.domain.record.budget import EVERYTHING, Kind, Scope, Window
 CREDIT_TIMES = 3
 """A daily budget of more than this many times the accounts' credit does not limit spend."""
 
-KEYS = {Window.DAY: "max_per_day", Window.MONTH: "max_per_month", Window.TOTAL: "max_total"}
+KEYS = {
+    Window.HOUR: "max_per_hour",
+    Window.DAY: "max_per_day",
+    Window.MONTH: "max_per_month",
+    Window.TOTAL: "max_total",
+}
 
 
 def findings(config: Config, credit_of: Mapping[str, Usd]) -> Iterator[Finding]:
     """Find such limits; `credit_of` has the last known credit of each market's account, by market."""
     yield from _caps(config)
+    yield from _nothing(config)
     yield from _credit(config, credit_of)
     yield from _windows(config)
     yield from _reserve(config)
@@ -37,6 +43,21 @@ def _caps(config: Config) -> Iterator[Finding]:
         return
     sentence = f"{caps.per_hour} for everything is under the {caps.per_instance_hour} that one instance may cost"
     yield Finding("limits.max_fleet_per_hour", sentence, "raise it, or lower max_price_per_instance_hour")
+
+
+def _nothing(config: Config) -> Iterator[Finding]:
+    """Find budgets of no dollar at all, under which nothing is ever rented."""
+    for scope in config.limits.scopes():
+        hard = config.limits.hard(scope)
+        amounts = {window: hard.amount(window) for window in budget.SUMS} | {Window.HOUR: hard.per_hour}
+        for window, amount in amounts.items():
+            if amount is None or amount.micros:
+                continue
+            is_fleet = scope == EVERYTHING and window is Window.HOUR
+            key = "max_fleet_per_hour" if is_fleet else KEYS[window]
+            whose = {Kind.MARKET: f" on {scope.name}", Kind.WORKLOAD: f" for {scope.name}"}.get(scope.kind, "")
+            sentence = f"a limit of 0 dollars forbids every rent{whose}"
+            yield Finding(f"{_table(scope)}.{key}", sentence, "write the dollars that may be spent")
 
 
 def _credit(config: Config, credit_of: Mapping[str, Usd]) -> Iterator[Finding]:
