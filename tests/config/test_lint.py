@@ -294,6 +294,14 @@ def test_a_day_that_may_cost_more_than_its_month_is_found(good: Config) -> None:
     assert any(each.startswith(found) for each in told(replace(good, limits=limits)))
 
 
+def test_checkpoints_without_time_between_them_are_found(good: Config) -> None:
+    every = timedelta(minutes=15)
+    short, whole = (Checkpoint(every, takes=takes) for takes in (every - timedelta(seconds=1), every))
+    assert told(changed(good, checkpoint=short)) == told(good)
+    (found,) = told(changed(good, checkpoint=whole))
+    assert found.startswith("workloads.train.checkpoint.takes: a checkpoint takes 15m and the next is due after 15m")
+
+
 @pytest.mark.parametrize("key", ["max_per_day", "max_per_month", "max_total", "max_fleet_per_hour"])
 def test_a_limit_of_nothing_is_found(good: Config, key: str) -> None:
     nothing: Any = money.per_hour("0") if "hour" in key else Usd(0)

@@ -97,6 +97,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _places(work, name, config)
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
+    yield from _checkpoints(work, name)
     yield from _guard(work, name, config)
     yield from _number(work, name)
     yield from _first_tasks(work, name, config)
@@ -158,6 +159,18 @@ def _number(work: Workload, name: str) -> Iterator[Finding]:
         if work.slots > 1 and SLOT_NUMBER in {variable for variable, _ in variables}:
             sentence = f"all {work.slots} slots get this value in place of their own number"
             yield Finding(f"{name}.{table}.{SLOT_NUMBER}", sentence, "remove it, or give the variable another name")
+
+
+def _checkpoints(work: Workload, name: str) -> Iterator[Finding]:
+    """Find checkpoints that take all the time between them."""
+    takes, interval = work.checkpoint.takes, work.checkpoint.interval
+    if takes is None or takes < interval or work.checkpoint.place is CheckpointPlace.NONE:
+        return
+    sentence = (
+        f"a checkpoint takes {problems.duration_text(takes)} and the next is due after "
+        f"{problems.duration_text(interval)} (checkpoint.interval), so no time is left for work"
+    )
+    yield Finding(f"{name}.checkpoint.takes", sentence, "write a longer interval, or the time that a checkpoint takes")
 
 
 def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
