@@ -120,7 +120,7 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
             yield read.problem(("workloads", name, *below), code, sentence)
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
         yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
-    for name, key, code, sentence in front_table.misfits(parsed.front, parsed.workloads):
+    for name, key, code, sentence in front_table.misfits(parsed.front, parsed.workloads, Path(read.file).parent):
         yield read.problem(("front", name, key), code, sentence)
 
 

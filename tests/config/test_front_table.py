@@ -63,3 +63,19 @@ def test_a_batch_has_no_front_and_two_fronts_no_common_backend(tmp_path: Path) -
     second = ("[front.other]", *WHOLE, 'backend = "gpubid_chat"')
     with pytest.raises(ConfigError, match="is that of front chat too; each needs its own"):
         loaded(tmp_path, *WHOLE, *second)
+
+
+@pytest.mark.parametrize("other", ["./chat.yml", "chat.yml", "a/../chat.yml", "{}/chat.yml"])
+def test_two_fronts_have_no_common_file_in_whatever_spelling(tmp_path: Path, other: str) -> None:
+    first = (*WHOLE[:2], 'file = "chat.yml"', 'format = "traefik"')
+    second = ("[front.other]", *WHOLE[:2], f'file = "{other.format(tmp_path)}"', 'format = "traefik"')
+    with pytest.raises(ConfigError, match=r"front\.other\.file: is that of front chat too; each needs its own"):
+        loaded(tmp_path, *first, *second)
+
+
+def test_two_fronts_have_no_common_backend_behind_one_socket_in_whatever_spelling(tmp_path: Path) -> None:
+    socket = 'haproxy = "/var/../run/./haproxy//admin.sock"'
+    second = ("[front.other]", *WHOLE[:2], socket, 'backend = "gpubid_chat"')
+    with pytest.raises(ConfigError, match=r"front\.other\.backend: is that of front chat too; each needs its own"):
+        loaded(tmp_path, *WHOLE, *second)
+    assert len(loaded(tmp_path, *WHOLE, *second[:-1]).fronts) == 2

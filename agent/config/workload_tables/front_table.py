@@ -1,5 +1,6 @@
 """The tables [front.NAME]: proxies in front of services, whose servers follow the leases."""
 
+import os.path
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -78,9 +79,12 @@ class FrontTable(Table):
 
 
 def misfits(
-    fronts: Mapping[str, FrontTable], workloads: Mapping[str, WorkloadTable]
+    fronts: Mapping[str, FrontTable], workloads: Mapping[str, WorkloadTable], folder: Path
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (front, key, code, sentence) for fronts of unknown services, closed ports, and one backend for two."""
+    """Yield (front, key, code, sentence) for fronts of unknown services, closed ports, and one backend for two.
+
+    `folder` has the configuration, to which paths are relative.
+    """
     taken: dict[tuple[str | None, str | None], str] = {}
     for name, table in fronts.items():
         work = workloads.get(table.workload)
@@ -91,7 +95,10 @@ def misfits(
         elif table.port not in work.ports:
             sentence = f"workload {table.workload} does not open it; write ports = [{table.port}] there"
             yield name, "port", "closed_port", sentence
-        place = (table.haproxy, table.backend or f"gpubid_{name}") if table.haproxy is not None else (table.file, None)
+        written = table.haproxy if table.haproxy is not None else table.file
+        backend = (table.backend or f"gpubid_{name}") if table.haproxy is not None else None
+        # One path may be written in several ways, and /var/run leads to /run.
+        place = (os.path.realpath(folder / written) if written is not None else None, backend)
         if place in taken:
             sentence = f"is that of front {taken[place]} too; each needs its own"
             yield name, "backend" if table.haproxy is not None else "file", "shared_front", sentence
