@@ -69,7 +69,6 @@ class Poller:
         self.searches = SearchQueue(market, clock)
         self._credit = CreditReadings()
         self._events_since: datetime | None = None
-        """The start of the last time without listings, until the record of that time was read and judged."""
         self._records_unread = 0
         unread = "the account has not been read yet"
         self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False, rules=market.rules())
@@ -87,9 +86,6 @@ class Poller:
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
         skew = self._clock.heed(self.market.name, None)
-        if not self._records_unread:
-            # The gap was read, and what was missed in it is judged.
-            self._events_since = None
         self.view = msgspec.structs.replace(
             self.view,
             is_fresh=False,
