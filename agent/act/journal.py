@@ -105,7 +105,8 @@ class Journal:
     async def _carry_out(self, decision: Decision, work: Workload | None, unproven: str) -> Intent | None:
         intent = self._intent(decision, work)
         # A look into a bucket takes up to two minutes, and a kill waits until every rent has been through here.
-        if not self._denial(intent) and await self.guarded.is_needless(intent, decision, work):
+        denied = self._denial(intent)
+        if not denied and await self.guarded.is_needless(intent, decision, work):
             return None
         if isinstance(decision, Rent) and decision.kept is not None:
             return await self._go_on(intent, decision, self.present(decision.kept), work)
@@ -113,7 +114,7 @@ class Journal:
         try:
             await self._record(intent, decision)
             crashpoint.reached("recorded", intent.kind.value)
-            refused = unproven or self._denial(intent)
+            refused = unproven or denied or self._denial(intent)
             permit = self._ledger.permit(is_paying=intent.kind.is_paying)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:

@@ -135,3 +135,13 @@ async def test_a_denied_rent_asks_no_bucket(desk: Desk, monkeypatch: pytest.Monk
     assert {intent.state for intent in done} == {IntentState.DENIED}
     assert len(done) == len(rents) > len(asked)
     assert await desk.writes() == []
+
+
+async def test_a_denial_that_is_lifted_meanwhile_denies_the_rent_that_was_not_looked_up(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(["the ledger cannot be written"])
+    monkeypatch.setattr(desk.journal, "_denial", lambda _: next(answers, ""))
+    (intent,) = await Executor(desk.journal).run([await desk.rent()], {"train": desk.work})
+    assert (intent.state, intent.outcome) == (IntentState.DENIED, "the ledger cannot be written")
+    assert await desk.writes() == []
