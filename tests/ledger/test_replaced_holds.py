@@ -171,12 +171,14 @@ async def test_a_restore_broken_off_between_its_renames_starts_no_daemon_and_for
     def broken_off(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(restore, "_put_in_place", broken_off)
-    with pytest.raises(KeyboardInterrupt):
-        restore.restore(copy, path, clock.now(), replaces=True)
-    monkeypatch.undo()
-    with pytest.raises(LedgerError, match=r"a restore of .* broke off: give `gpubid ledger restore BACKUP"):
-        await Ledger.open(path, clock=clock)
+    # The second one breaks off before it is whole.
+    for step in ("_put_in_place", "_mark"):
+        monkeypatch.setattr(restore, step, broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            restore.restore(copy, path, clock.now(), replaces=True)
+        monkeypatch.undo()
+        with pytest.raises(LedgerError, match=r"a restore of .* broke off: give `gpubid ledger restore BACKUP"):
+            await Ledger.open(path, clock=clock)
     with pytest.raises(LedgerError, match="name the backup itself"):
         restore.restore(migrate.draft_of(path), path, clock.now(), replaces=True)
     restored = restore.restore(copy, path, clock.now(), replaces=True)

@@ -62,7 +62,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
 
 
 def _check(source: Path, path: Path) -> None:
-    if source.absolute() == migrate.draft_of(path).absolute():
+    if source.absolute() in {file.absolute() for file in (migrate.draft_of(path), _unfinished(path))}:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is what a restore that broke off left: name the backup itself")
     if not source.is_file():
         sentence = f"there is no file {source}; name a copy that `gpubid ledger backup` wrote"
@@ -88,20 +88,34 @@ def _draft(source: Path, path: Path, at: dt.datetime, holds: replaced_holds.Repl
     """Write the whole restored ledger beside `path`, to the disk. Return whether it has the holds.
 
     Raises:
-        LedgerError: UNWRITABLE; then there is no draft.
+        LedgerError: UNWRITABLE; then an earlier draft stays as it was.
     """
-    draft = migrate.draft_of(path)
+    # Where an earlier restore broke off, its draft is all that is left of the ledger's holds until this one is whole.
+    new = _unfinished(path)
     try:
-        _drop(draft)
-        backup.copy(source, draft)
-        _mark(draft, at)
-        is_held = holds is not None and replaced_holds.write(draft, holds)
-        _fold(draft)
+        _drop(new)
+        backup.copy(source, new)
+        _mark(new, at)
+        is_held = holds is not None and replaced_holds.write(new, holds)
+        _fold(new)
+        _take_over(new, migrate.draft_of(path))
     except BaseException:
         with contextlib.suppress(LedgerError):
-            _drop(draft)
+            _drop(new)
         raise
     return is_held
+
+
+def _unfinished(path: Path) -> Path:
+    return sidecar.sibling(migrate.draft_of(path), "-new")
+
+
+def _take_over(new: Path, draft: Path) -> None:
+    try:
+        new.replace(draft)
+        sidecar.sync_folder(draft.parent)
+    except OSError as error:
+        raise sidecar.unwritable(draft, error) from error
 
 
 def _drop(draft: Path) -> None:
