@@ -243,6 +243,17 @@ async def test_a_pod_at_a_bid_that_ended_long_ago_refuses_no_listing_without_gra
         assert await runpod.instances() == []
 
 
+def test_an_hour_without_a_listing_is_no_hour_without_the_pod() -> None:
+    known = known_bids.KnownBids()
+    known["pod1"] = BID
+    known.keep({"pod1"}, 0.0)
+    for now in (known_bids.KEPT_SECONDS, 2 * known_bids.KEPT_SECONDS - 1.0):
+        known.keep((), now)
+        assert known == {"pod1": BID}
+    known.keep((), 2 * known_bids.KEPT_SECONDS)
+    assert known == {}
+
+
 async def test_404s_in_place_of_graphql_make_no_pod_one_on_demand(clock: SteppedClock) -> None:
     lost = refusing(Says(drop=True))
     async with pods.runpod_saying(lost, clock) as (runpod, wire):

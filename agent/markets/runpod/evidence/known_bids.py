@@ -13,13 +13,11 @@ class KnownBids(dict[str, UsdPerHour | None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._listed_at: dict[str, float] = {}
+        self._missing_since: dict[str, float] = {}
 
     def keep(self, listed: Collection[str], now: float) -> None:
-        """Forget each pod that no complete listing had for `KEPT_SECONDS`."""
-        self._listed_at = {pod_id: at for pod_id, at in self._listed_at.items() if pod_id in self}
-        for pod_id in [*self]:
-            if pod_id in listed or pod_id not in self._listed_at:
-                self._listed_at[pod_id] = now
-            elif now - self._listed_at[pod_id] >= KEPT_SECONDS:
-                del self[pod_id], self._listed_at[pod_id]
+        """Forget each pod that complete listings lacked for `KEPT_SECONDS`. Time without a listing does not count."""
+        missing = {pod_id: self._missing_since.get(pod_id, now) for pod_id in self if pod_id not in listed}
+        for pod_id in [pod_id for pod_id, since in missing.items() if now - since >= KEPT_SECONDS]:
+            del self[pod_id], missing[pod_id]
+        self._missing_since = missing
