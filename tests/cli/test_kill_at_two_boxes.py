@@ -68,7 +68,6 @@ async def test_a_broken_configuration_of_a_ledger_on_a_server_ends_nothing_unles
     assert not await two.live()
 
 
-@pytest.mark.nightly
 async def test_a_kill_on_a_box_that_takes_the_lead_waits_for_its_daemon(tmp_path: Path, database: str) -> None:
     """It was refused with the advice to end by label, after which the opening daemon rented again."""
     import psycopg

@@ -108,7 +108,6 @@ def judged(place: Path, **held_out: Any) -> None:
     records.write("search", datetime.fromisoformat(at), found)
 
 
-@pytest.mark.nightly
 def test_the_whole_way(place: Path) -> None:
     (place / "tuning" / "bold" / "3-chart.json").unlink()
     said = tune("bold")

@@ -129,7 +129,6 @@ def test_a_slot_does_not_wait_for_a_person_to_look_at_a_console() -> None:
     assert broken.point == 6
 
 
-@pytest.mark.nightly
 def test_a_slot_is_filled_once_clouds_have_machines_again() -> None:
     """Until then each run finds no machine, and only its end says so."""
     works = (Work("w0", "service", "ondemand", 3),)

@@ -34,7 +34,6 @@ def test_a_slot_may_stay_empty_where_only_slow_cards_cost_less_than_the_price() 
     assert play.play(story).broken is None
 
 
-@pytest.mark.nightly
 def test_a_slot_must_run_where_a_slow_card_costs_less_than_it_is_worth() -> None:
     """At $0.90 it is worth $0.40, unless the speeds are wrong."""
     assert play.play(STORY).broken is None

@@ -130,7 +130,6 @@ def killed(folder: Path, server: str, points: int, seed: int) -> None:
 
 @pytest.mark.skipif(not s3_servers.HERE["s3rver"], reason="s3rver is not here: `make stores` installs it")
 @pytest.mark.long(20)
-@pytest.mark.nightly
 def test_the_pointer_names_a_whole_checkpoint_after_any_of_ten_kills(tmp_path: Path) -> None:
     killed(tmp_path, "s3rver", 10, 1)
 

@@ -91,7 +91,6 @@ async def test_one_missed_probe_of_the_server_counts_once(
         assert await world.events("lease.unhealthy") == []
 
 
-@pytest.mark.nightly
 async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "kind": WorkloadKind.SERVICE,
@@ -111,7 +110,6 @@ async def test_a_service_that_dies_on_every_machine_is_held_and_not_rented_witho
         assert len(ends) == 3
 
 
-@pytest.mark.nightly
 async def test_a_service_whose_program_ends_by_itself_is_held_and_not_rented_without_end(tmp_path: Path) -> None:
     """It rented six times an hour for ever, since each new lease began to count at none."""
     changes: dict[str, Any] = {"environment": (("SIM_EXIT_AFTER", "360"),), "max_failed_starts": 3}

@@ -271,7 +271,6 @@ def test_what_is_lost_already_is_said() -> None:
     st.floats(0, 10),
     st.floats(0, 1),
 )
-@pytest.mark.nightly
 def test_from_the_last_call_on_nothing_but_on_demand_is_rented(
     left: float, done: float, has_bid: bool, state: str, slack_share: float, pace: float
 ) -> None:
