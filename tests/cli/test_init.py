@@ -33,7 +33,7 @@ def read(place: Path) -> dict[str, Any]:
 
 async def test_what_is_written_is_right_and_explained(tmp_path: Path) -> None:
     said = await gpubid(tmp_path, "init", "--yes", "--workload", "night", *FLAGS, "--budget", "5", "--gpu", "H100 SXM")
-    assert said.code == 0, said
+    assert (said.code, said.err) == (0, ""), said
     assert (await gpubid(tmp_path, "check")).code == 0
     found = read(tmp_path)
     assert found["markets"] == {"vast": {"simulated": "calm"}}
@@ -54,6 +54,16 @@ async def test_what_is_written_is_right_and_explained(tmp_path: Path) -> None:
     comments = {line for line in shipped.splitlines() if line.startswith("#") and "train" not in line}
     kept = set((tmp_path / "agent.toml").read_text().splitlines())
     assert len(comments & kept) > 0.7 * len(comments), "the comments are what explains it"
+
+
+@pytest.mark.parametrize("card", ["4090", "RTX 4O90"])
+async def test_a_card_that_nobody_knows_is_told_as_check_tells_it(tmp_path: Path, card: str) -> None:
+    said = await gpubid(tmp_path, "init", "--yes", "--gpu", card)
+    assert said.code == 0, said
+    (warning,) = said.err.splitlines()
+    assert warning.endswith(f'workloads.train.gpu: gpubid knows no card "{card}"; did you mean "RTX 4090"?')
+    (checked,) = json.loads((await gpubid(tmp_path, "check", "--json")).out)["warnings"]
+    assert warning == f"gpubid: {checked}"
 
 
 async def test_nothing_is_overwritten_but_what_nobody_wrote(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def check(
         "ledger": str(settings.ledger) if settings.ledger_server is None else settings.ledger_server.shown,
     }
     warnings = _warnings(settings)
-    summary["warnings"] = [*warnings, *_placed(settings, _unseen_keys(settings))]
+    summary["warnings"] = [*warnings, *placed(settings, _unseen_keys(settings))]
     claimed = asyncio.run(bucket_claims.of_others(settings))
     summary["claimed"] = [{"place": each.name, "sentence": each.sentence, "fix": each.fix} for each in claimed]
     if against_running:
@@ -90,12 +90,12 @@ def _end(findings: "tuple[Finding, ...]", *, has_failed: bool) -> None:
 
 def _warnings(config: "Config") -> list[str]:
     """Return the exposures, then the other findings, each with its line and its fix."""
-    odd = _placed(config, (*_missing_keys(config), *lint.findings(config, _known(config))))
+    odd = placed(config, (*_missing_keys(config), *lint.findings(config, facts(config))))
     return [*(f"{each.sentence}; {each.fix}" for each in exposure.exposures(config)), *odd]
 
 
-def _placed(config: "Config", findings: "Iterable[lint_finding.Finding]") -> "Iterator[str]":
-    """Yield each finding with its file and line."""
+def placed(config: "Config", findings: "Iterable[lint_finding.Finding]") -> "Iterator[str]":
+    """Yield each finding with its file, its line and its fix."""
     from agent.config.files import layers
 
     read = layers.read(config.file)
@@ -140,7 +140,7 @@ def _why_without_key(file: "Path") -> str:
     return f"{file.absolute()} is empty" if stat.S_ISREG(found.st_mode) and not found.st_size else ""
 
 
-def _known(config: "Config") -> lint.Known:
+def facts(config: "Config") -> lint.Known:
     """Return the time, the shipped lists of cards, and the ledger's facts if it can be read."""
     from agent.baselines import card_lists_loading
     from agent.clock import SystemClock

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from agent.cli.setup import first_config
+from agent.cli.setup import check, first_config
 from agent.cli.shared import exits, session
 from agent.config import exposure
+from agent.config.linting import lint
 from agent.config.problems import ConfigError
 from agent.markets import registered_markets
 from agent.markets.market_record import AT_A_BID, Question
@@ -99,7 +100,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
         session.say(f'{_why_no_bids(answers.market)}, so the strategy is "{answers.strategy}"')
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
-    _warn_of_exposures(settings)
+    _warn(replace(settings, file=config))
     if is_live and not answers.may_spend:
         session.say("nothing is paid for until you write spend = true there; `gpubid plan` shows what it would do")
     for record in registered_markets.installed().values():
@@ -112,9 +113,12 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
     session.say(f"then: gpubid run{where}   # the daemon, until Ctrl-C")
 
 
-def _warn_of_exposures(settings: "Config") -> None:
+def _warn(settings: "Config") -> None:
+    """Print the exposures and the probable mistakes that `gpubid check` would print."""
     for each in exposure.exposures(settings):
         session.warn(f"{each.sentence}; {each.fix}")
+    for sentence in check.placed(settings, lint.findings(settings, check.facts(settings))):
+        session.warn(sentence)
 
 
 def _why_no_bids(market: str) -> str:
