@@ -71,7 +71,19 @@ class Ledger:
             LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH, MOVED; of a
                 server also UNREACHABLE.
         """
-        place, loop = storage.of(path), asyncio.get_running_loop()
+        place = storage.of(path)
+        try:
+            return await cls._opened(place, clock, fleet_id)
+        except LedgerError as error:
+            if error.code is not Code.UNWRITABLE:
+                raise
+        # SQLite makes a journal at each start. On a full disk the ballast has its room, so that leases can be ended.
+        await finished(asyncio.get_running_loop().run_in_executor(None, place.free_room))
+        return await cls._opened(place, clock, fleet_id)
+
+    @classmethod
+    async def _opened(cls, place: Storage, clock: Clock, fleet_id: str) -> "Ledger":
+        loop = asyncio.get_running_loop()
         lock = await finished(loop.run_in_executor(None, place.lock))
         try:
             await finished(loop.run_in_executor(None, place.prepare))

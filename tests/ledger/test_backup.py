@@ -4,6 +4,7 @@
 
 import asyncio
 import datetime as dt
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -101,6 +102,17 @@ async def test_a_backup_overwrites_nothing_and_leaves_no_half_file(ledger: Ledge
     assert reading.last_backup() is None
     backup.copy(ledger.path, tmp_path / "copy")
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_copy_that_was_just_made_stays_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    made, *later = (tmp_path / backup.name(NOW + dt.timedelta(days=day)) for day in range(4))
+    killed, begun = (tmp_path / f"{backup.name(NOW + dt.timedelta(hours=hour))}.part" for hour in (-30, 0))
+    for file in (made, *later, killed, begun):
+        file.touch()
+    for file, at in ((killed, NOW - dt.timedelta(hours=30)), (begun, NOW)):
+        os.utime(file, (at.timestamp(), at.timestamp()))
+    assert backup.drop_old(made, 2, NOW) == later[:2]
+    assert set(tmp_path.iterdir()) == {made, later[2], begun}
 
 
 async def test_a_sound_ledger_has_no_findings(ledger: Ledger) -> None:

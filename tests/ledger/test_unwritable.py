@@ -12,8 +12,8 @@ from agent.clock import SteppedClock
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
+from agent.ledger.file import backup, ledger_check, sidecar
 from agent.ledger.file import ballast as ballasts
-from agent.ledger.file import ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from tests.ledger.values import NOW, intent, lease
@@ -79,6 +79,29 @@ async def test_a_full_disk_takes_the_last_words_from_the_ballast(small_disk: Pat
     assert ballast.exists()
     await ledger.close()
     assert ledger_check.verify(path).findings == ()
+
+
+async def test_a_start_on_a_full_disk_takes_the_room_of_the_ballast(small_disk: Path, clock: SteppedClock) -> None:
+    """SQLite makes its journal at the start, and what bills can only be ended by a daemon that starts."""
+    path = small_disk / "ledger.sqlite"
+    ledger = await Ledger.open(path, clock=clock)
+    await write(ledger, 1)
+    await ledger.close()
+    fill(small_disk / "filler")
+    ledger = await Ledger.open(path, clock=clock)
+    assert not ledger.is_writable
+    assert [held.lease_id for held in ledger.recollection().leases] == [lease(1).lease_id]
+    async with ledger.transaction() as tx:
+        tx.record_intent(intent(kind=IntentKind.RELEASE, lease_id="l1", instance_id="i1"))
+    await ledger.close()
+
+
+async def test_a_disk_that_is_too_full_for_a_copy_is_named(small_disk: Path, ledger: Ledger) -> None:
+    fill(small_disk / "filler")
+    with pytest.raises(LedgerError) as caught:
+        backup.copy(ledger.path, small_disk / "copy")
+    assert caught.value.code is Code.UNWRITABLE
+    assert f"the copy {small_disk}" in caught.value.sentence
 
 
 def fill(file: Path) -> None:

@@ -1,6 +1,7 @@
 """`gpubid ledger`: events, prices, export, backup and verify read; restore, mark-restored, move and unbind write."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,8 @@ from agent.cli.shared import (
 from agent.cli.watch import export, moved_ledger, unbound_account
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent.config.daemon_paths import DaemonPaths
     from agent.config.settings import Config
     from agent.domain.market.gpu import GpuModel
@@ -198,19 +201,18 @@ def backup(
         return
     _refuse_on_server(settings)
     at = SystemClock().now()
-    folder = to if to.is_dir() else None
+    folder = to if os.path.isdir(to) else None  # noqa: PTH112 - Path.is_dir raises where the user may not look
     if keep and folder is None:
         exits.stop(exits.BAD_INPUT, [f"--keep: {to} is not a folder; name one, or leave --keep out"])
     file = to if folder is None else folder / copies.name(at)
-    if file.exists():
-        exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
+    exits.must_be_new(file)
     ledger_questions.ledger(settings, lambda reader: reader.backup(file, at=at))
     session.say(f"{settings.ledger} is backed up to {file}")
     logs = kept_log.folder_of(settings.ledger)
     if not session.is_missing(logs):
         session.say(f"the backup has no logs of containers: to keep them, copy {logs} too")
-    for old in _drop_old(folder, keep) if folder is not None and keep else ():
-        session.say(f"{old} is deleted: {keep} newer ones are kept")
+    for old in _drop_old(file, keep, at) if folder is not None and keep else ():
+        session.say(f"{old} is deleted: {keep} copies are kept")
 
 
 def _refuse_on_server(settings: "Config | DaemonPaths") -> None:
@@ -219,12 +221,12 @@ def _refuse_on_server(settings: "Config | DaemonPaths") -> None:
         exits.stop(exits.FAILED, [f"{settings.ledger_server.shown} {_OWN_TOOLS}; {_AFTER_RESTORE}"])
 
 
-def _drop_old(folder: Path, keep: int) -> list[Path]:
+def _drop_old(made: Path, keep: int, at: "datetime") -> list[Path]:
     from agent.ledger.file import backup as copies
     from agent.ledger.ledger_errors import LedgerError
 
     try:
-        return copies.drop_old(folder, keep)
+        return copies.drop_old(made, keep, at)
     except LedgerError as error:
         exits.refused(error)
 
