@@ -4,8 +4,11 @@
 started and nothing was changed. 3: the ledger is damaged.
 """
 
+import errno
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -26,9 +29,23 @@ def stop(code: int, lines: Iterable[str]) -> NoReturn:
 
 
 def unwritable(path: object, error: OSError) -> NoReturn:
-    """End because a file or folder could not be written."""
+    """End because a file or folder could not be written: bad input, but for a disk that is full or broken."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+        stop(FAILED, [f"{path} cannot be written ({error.strerror}); free space there, or name one elsewhere"])
     why = f"({error.strerror}); name one in a folder that exists and that you may write to"
-    stop(FAILED, [f"{path} cannot be written {why}"])
+    stop(BAD_INPUT, [f"{path} cannot be written {why}"])
+
+
+def must_be_new(path: Path) -> None:
+    """End if a file exists or cannot be made, before any work is done for it."""
+    try:
+        # Making it shows permissions, read-only mounts and too long names.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        path.unlink()
+    except FileExistsError:
+        stop(BAD_INPUT, [f"{path} exists; name a new file"])
+    except OSError as error:
+        unwritable(path, error)
 
 
 def refused(error: LedgerError) -> NoReturn:

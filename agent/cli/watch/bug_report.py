@@ -31,8 +31,7 @@ To = Annotated[Path, typer.Argument(help="The file to write; it must not exist."
 
 def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
     """Write an archive for a bug report: configuration, health, events, metrics and log, without secrets."""
-    if to.exists():
-        exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
+    exits.must_be_new(to)
     session.log_quietly()
     with session.waiting("gathering"):
         parts = dict(gathered(config))
@@ -42,6 +41,7 @@ def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOpti
             for name, text in parts.items():
                 _put(archive, name, redacted(text))
     except OSError as error:
+        to.unlink(missing_ok=True)
         exits.unwritable(to, error)
     session.say(f"{to}: {', '.join(parts)}")
     session.say("keys, variables, commands and addresses are removed; read the file before you send it")
@@ -142,16 +142,19 @@ async def _metrics(config: "Config") -> str:
 async def _events(config: "Config") -> str:
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
+    from agent.systemd import CredentialError
     from agent.web.reading import verb_json
 
     try:
         reader = await open_reader(ledger_access.place_of(config))
+        try:
+            return json.dumps(verb_json.events(await reader.events(limit=MOST_EVENTS)), indent=1)
+        finally:
+            await reader.close()
     except LedgerError as error:
         return error.sentence
-    try:
-        return json.dumps(verb_json.events(await reader.events(limit=MOST_EVENTS)), indent=1)
-    finally:
-        await reader.close()
+    except CredentialError as error:
+        return str(error)
 
 
 async def _journal() -> str:

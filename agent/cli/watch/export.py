@@ -1,5 +1,6 @@
 """`gpubid ledger export`: every table as CSV or Parquet, for a spreadsheet or a notebook."""
 
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -36,7 +37,7 @@ def export(
     names = _names(table or ())
     suffix, opener = _opener(form)
     place = last_good.place(config)
-    existing = [file for name in names if (file := to / f"{name}{suffix}").exists()]
+    existing = [file for name in names if os.path.lexists(file := to / f"{name}{suffix}")]
     if existing:
         exits.stop(exits.BAD_INPUT, [_in_the_way(existing)])
 
@@ -56,7 +57,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{folder} cannot be made ({error.strerror}); name another folder"])
+        exits.stop(exits.BAD_INPUT, [f"{folder} cannot be made ({error.strerror}); name another folder"])
 
 
 def _in_the_way(files: Sequence[Path]) -> str:
