@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from agent.app import App
 from agent.cycle import Pass
 from agent.decide import slots
-from agent.decide.accounting import meter, useful_time, volume_metering
+from agent.decide.accounting import unmetered_cost, useful_time, volume_metering
 from agent.decide.arrays import array_window
 from agent.decide.demand import demand_window
 from agent.decide.facts import LeaseChanged
@@ -61,8 +61,8 @@ class Figures:
         """Write the metrics of one pass of `app`."""
         metrics, works = self._metrics, done.fleet.workloads
         fleet = done.fleet
-        owed = meter.outstanding(fleet.leases, fleet.now) + volume_metering.outstanding(fleet.volumes, fleet.now)
-        metrics.see_fleet(fleet, owed, _not_running(done, BY_A_PERSON))
+        owed = unmetered_cost.of(fleet.leases, volume_metering.burdens(fleet.volumes, fleet.now), fleet.now)
+        metrics.see_fleet(fleet, (owed.today, owed.month), _not_running(done, BY_A_PERSON))
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
         metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)

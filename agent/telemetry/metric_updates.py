@@ -76,10 +76,10 @@ class Metrics(metric_families.Families):
 
         return called
 
-    def see_fleet(self, fleet: Fleet, owed: Usd = ZERO, stopped: Collection[Slot] = ()) -> None:
+    def see_fleet(self, fleet: Fleet, owed: tuple[Usd, Usd] = (ZERO, ZERO), stopped: Collection[Slot] = ()) -> None:
         """Write the fleet after a cycle.
 
-        `owed` is what its leases have cost since they were metered, `stopped` the slots that a person keeps empty.
+        `owed` is the cost of today and of this month that is not metered yet. A person keeps the `stopped` slots empty.
         """
         for name, view in fleet.markets.items():
             self.market_available.labels(name).set(view.is_fresh)
@@ -100,8 +100,8 @@ class Metrics(metric_families.Families):
         self.in_doubt.set(len(doubts))
         began = [intent.doubted_at or intent.sent_at or intent.recorded_at for intent in doubts]
         self.oldest_doubt.set(min(began).timestamp() if began else 0)
-        self.spent.labels("day").set((fleet.spend.today + owed).dollars)
-        self.spent.labels("month").set((fleet.spend.month + owed).dollars)
+        self.spent.labels("day").set((fleet.spend.today + owed[0]).dollars)
+        self.spent.labels("month").set((fleet.spend.month + owed[1]).dollars)
 
     def see_unaccounted(self, unaccounted: Mapping[str, tuple[int, int]]) -> None:
         """Write by market the number of listed instances of ours without an account, and of listings."""

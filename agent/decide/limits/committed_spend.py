@@ -7,16 +7,16 @@ Invariants:
 3. A bid that waits for an auction counts as an instance, because any auction may start it. One that is parked before it
    ever ran does not.
 4. A network volume counts like a lease: what the ledger has of it, its cost since, and its rate. It is no instance.
-5. What is owed counts in the UTC days and months in which it came about. A lease that is unclear for days would spend
-   today's budget for all of them, and work that is well would be stopped for it.
+5. What is owed counts in the UTC days and months in which it came about.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
-from agent.decide.accounting import meter, volume_metering
+from agent.decide.accounting import meter, unmetered_cost, volume_metering
+from agent.decide.accounting.unmetered_cost import Owed
 from agent.domain import money
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.money import Usd, UsdPerHour
@@ -85,12 +85,11 @@ NOTHING = CommittedSpend(money.FREE, money.ZERO, money.ZERO, 0)
 
 
 class _Item(msgspec.Struct, frozen=True):
-    """The commitment of one lease or doubt, which owes its cost since `since`."""
+    """The commitment of one lease or doubt."""
 
     scopes: tuple[Scope, ...]
     rate: UsdPerHour
-    since: datetime
-    owed: Usd
+    owed: Owed
     instances: int
     pledged: Usd = money.ZERO
     queued: int = 0
@@ -159,8 +158,8 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
 
 
 def _of_lease(lease: Lease, now: datetime, pledged: Usd) -> _Item:
-    queued, owed = int(lease.is_queued_bid), _owed(lease, now)
-    return _Item(_scopes(lease), lease.committed_rate, lease.accrued_until, owed, instances_of(lease), pledged, queued)
+    queued, owed = int(lease.is_queued_bid), Owed(lease.accrued_until, _owed(lease, now))
+    return _Item(_scopes(lease), lease.committed_rate, owed, instances_of(lease), pledged, queued)
 
 
 def _owed(lease: Lease, now: datetime) -> Usd:
@@ -181,12 +180,12 @@ def _of_doubt(intent: Intent, lease: Lease | None, now: datetime) -> _Item:
     else:
         rate = max(money.FREE, intent.rate - lease.committed_rate)
     scopes = budget.of_market(intent.market), budget.of_workload(intent.slot.workload)
-    return _Item(scopes, rate, since, rate.over(seconds), 0 if intent.lease_id else 1)
+    return _Item(scopes, rate, Owed(since, rate.over(seconds)), 0 if intent.lease_id else 1)
 
 
 def _of_volume(burden: volume_metering.Burden) -> _Item:
     markets = [budget.of_market(burden.market)] if burden.market else []
-    return _Item((*markets, budget.of_workload(burden.workload)), burden.rate, burden.since, burden.owed, 0)
+    return _Item((*markets, budget.of_workload(burden.workload)), burden.rate, Owed(burden.since, burden.owed), 0)
 
 
 def _pledge(fleet: Fleet, lease: Lease) -> Usd:
@@ -200,24 +199,13 @@ def _pledge(fleet: Fleet, lease: Lease) -> Usd:
 
 
 def _sum(items: list[_Item], spend: Spend, now: datetime) -> CommittedSpend:
-    day = datetime(now.year, now.month, now.day, tzinfo=UTC)
+    owed = unmetered_cost.sums((item.owed for item in items), now)
     return CommittedSpend(
         rate=money.total_rate(item.rate for item in items),
-        today=spend.today + _owed_from(day, items, now),
-        month=spend.month + _owed_from(day.replace(day=1), items, now),
+        today=spend.today + owed.today,
+        month=spend.month + owed.month,
         instances=sum(item.instances for item in items),
         queued=sum(item.queued for item in items),
-        total=spend.total + money.total(item.owed for item in items),
+        total=spend.total + owed.total,
         pledged=money.total(item.pledged for item in items),
     )
-
-
-def _owed_from(first: datetime, items: list[_Item], now: datetime) -> Usd:
-    """Return the part of what is owed that came about since `first`, rounded up."""
-    return money.total(item.owed if item.since >= first else _part(item, now - first, now) for item in items)
-
-
-def _part(item: _Item, late: timedelta, now: datetime) -> Usd:
-    # A product of money and a timedelta has no room for more than some thousand years.
-    microsecond = timedelta(microseconds=1)
-    return Usd(-(-item.owed.micros * (late // microsecond) // ((now - item.since) // microsecond)))

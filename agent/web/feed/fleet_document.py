@@ -14,7 +14,7 @@ from agent import __version__
 from agent.config.settings import Config
 from agent.cycle import Pass, Rules
 from agent.decide import explain
-from agent.decide.accounting import meter, phases, volume_metering
+from agent.decide.accounting import phases, unmetered_cost, volume_metering
 from agent.decide.limits import committed_spend, credit_watch
 from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.operators import operator_holds
@@ -136,7 +136,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
 
 def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> money_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
-    owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
+    owed = unmetered_cost.of(known.leases, volume_metering.burdens(known.volumes, now), now)
     rate = money.total_rate(lease.billing_rate for lease in known.leases) + volume_metering.rate(known.volumes, now)
     credit = [
         credit_watch.outlook(name, kept.amount, known.leases, caps.credit_floor(name))
@@ -146,9 +146,9 @@ def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]
     hard = caps.hard(EVERYTHING)
     day, month = hard.amount(Window.DAY), hard.amount(Window.MONTH)
     return money_model.Money(
-        today_dollars=(known.total.today + owed).dollars,
+        today_dollars=(known.total.today + owed.today).dollars,
         day_cap_dollars=day.dollars if day is not None else None,
-        month_dollars=(known.total.month + owed).dollars,
+        month_dollars=(known.total.month + owed.month).dollars,
         month_cap_dollars=month.dollars if month is not None else None,
         dollars_per_hour=rate.dollars,
         hour_cap_dollars=hard.per_hour.dollars if hard.per_hour is not None else None,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from agent.decide.accounting import meter, volume_metering
+from agent.decide.accounting import unmetered_cost, volume_metering
 from agent.domain import money
 from agent.domain.record.account import HOUR
 from agent.domain.record.lease import Lease
@@ -35,11 +35,11 @@ def _row(
 ) -> WorkloadMoney:
     hours = metered.useful / HOUR
     rates = [*(lease.billing_rate for lease in leases), *(burden.rate for burden in volumes)]
-    owed = money.total(burden.owed for burden in volumes)
+    owed = unmetered_cost.of(leases, volumes, now)
     return WorkloadMoney(
         workload=clean(name),
         dollars_per_hour=money.total_rate(rates).dollars,
-        today_dollars=(metered.spent + meter.outstanding(leases, now) + owed).dollars,
+        today_dollars=(metered.spent + owed.today).dollars,
         useful_hours=round(hours, 4),
         dollars_per_useful_hour=round(metered.spent.dollars / hours, 6) if hours > 0 else None,
     )

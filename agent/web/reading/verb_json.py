@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.cycle import Pass
 from agent.decide import explain
-from agent.decide.accounting import meter, volume_metering
+from agent.decide.accounting import unmetered_cost, volume_metering
 from agent.decide.limits import credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
@@ -44,7 +44,7 @@ def fleet(
     seen: Fleet | None = None,
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
-    owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
+    owed = unmetered_cost.of(known.leases, volume_metering.burdens(known.volumes, now), now)
     rate = money.total_rate(held.billing_rate for held in known.leases) + volume_metering.rate(known.volumes, now)
     workloads = tuple(workloads)
     places = [place for work in workloads for place in work.places]
@@ -69,8 +69,8 @@ def fleet(
         "demands": demand_json.rows(seen),
         "run_times": run_times_json.rows(workloads, known, now),
         "services": service_json.recorded(known.warm),
-        "spent_today_dollars": (known.total.today + owed).dollars,
-        "spent_month_dollars": (known.total.month + owed).dollars,
+        "spent_today_dollars": (known.total.today + owed.today).dollars,
+        "spent_month_dollars": (known.total.month + owed.month).dollars,
         "dollars_per_hour": rate.dollars,
         "holds_and_cooldowns": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
