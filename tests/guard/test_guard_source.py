@@ -75,7 +75,7 @@ async def test_the_verb_writes_the_archive_with_its_size_and_digest(tmp_path: Pa
     sentence = (
         "cannot be written (No such file or directory); name one in a folder that exists and that you may write to"
     )
-    assert (refused.code, refused.err) == (1, f"gpubid: nowhere/it.pyz {sentence}\n")
+    assert (refused.code, refused.err) == (2, f"gpubid: nowhere/it.pyz {sentence}\n")
 
 
 @pytest.mark.skipif(oldest_python() is None, reason="no Python 3.8 is here; only its grammar is checked")
