@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from aiohttp import web
 from agent import clock as clocks
 from agent.cli.setup import doctor_checks
 from agent.config.settings import MarketSettings
+from agent.ledger.file import migrate
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
 from agent.outside import Outside
@@ -189,6 +190,44 @@ async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> Non
         assert [name for name, text in told.items() if secret in text and name != "bundle.tar.gz"] == [], secret
     again = await gpubid(tmp_path, "report", bundle)
     assert (again.code, "exists" in again.err) == (2, True)
+
+
+def _damaged(folder: Path) -> str:
+    """Damage the table of events of a new ledger, and return its [ledger] table."""
+    path = folder / "ledger.sqlite"
+    migrate.prepare(path)
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        roots = raw.execute("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'events'").fetchall()
+        size = raw.execute("PRAGMA page_size").fetchone()[0]
+    with path.open("r+b") as file:
+        for (root,) in roots:
+            file.seek((root - 1) * size)
+            file.write(b"\xff" * size)
+    return ""
+
+
+def _locked_out(_: Path) -> str:
+    return '\nurl = "postgresql://u@127.0.0.1:1/db"\ncredential = "no_such_word"'
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"), [(_damaged, "is damaged or no ledger"), (_locked_out, "there is no key named no_such_word")]
+)
+async def test_a_report_on_a_ledger_that_cannot_be_read_says_why(
+    tmp_path: Path, broken: Callable[[Path], str], why: str
+) -> None:
+    if broken is _locked_out:
+        pytest.importorskip("psycopg")
+    config = LIVE.format(url="http://127.0.0.1:9")
+    place = 'path = "ledger.sqlite"'
+    assert place in config
+    (tmp_path / "agent.toml").write_text(config.replace(place, place + broken(tmp_path)))
+    said = await gpubid(tmp_path, "bug-report", "bundle.tar.gz")
+    assert said.code == 0, said
+    found = parts(tmp_path / "bundle.tar.gz")
+    assert why in found["events.json"]
+    assert why in found["doctor.json"]
 
 
 async def test_a_file_that_would_leave_a_lease_alone_names_no_order_that_ends_it(tmp_path: Path) -> None:

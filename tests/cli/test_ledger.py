@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import sqlite3
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -133,18 +132,6 @@ async def test_a_path_that_cannot_be_made_is_bad_input(place: Path, verb: Sequen
     assert ran.code == 2, ran
     (sentence,) = ran.err.splitlines()
     assert sentence.endswith("name one in a folder that exists and that you may write to")
-
-
-async def test_a_bug_report_of_a_damaged_ledger_says_why_it_has_no_events(place: Path) -> None:
-    content = bytearray((place / LEDGER).read_bytes())
-    content[4096:] = b"\0" * (len(content) - 4096)
-    (place / LEDGER).write_bytes(content)
-    ran = await gpubid(place, "bug-report", "report.tar.gz")
-    assert ran.code == 0, ran
-    with tarfile.open(place / "report.tar.gz") as archive:
-        events = archive.extractfile("gpubid-report/events.json")
-        assert events is not None
-        assert "is damaged or no ledger" in events.read().decode()
 
 
 async def test_damage_between_rows_ends_with_3(place: Path) -> None:

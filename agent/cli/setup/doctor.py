@@ -110,18 +110,21 @@ async def _ledger_facts(config: "Config") -> tuple[dict[str, str], list[doctor_c
     """
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
+    from agent.systemd import CredentialError
 
     if not ledger_access.may_read(config):
         return {}, []
     try:
         reader = await open_reader(ledger_access.place_of(config))
+        try:
+            meta = await reader.meta()
+            orphaned = _of_another_fleet(config, meta.get("fleet_id", "")) or await _orphaned(config, reader)
+        finally:
+            await reader.close()
     except LedgerError as error:
         return {}, _moved(error)
-    try:
-        meta = await reader.meta()
-        orphaned = _of_another_fleet(config, meta.get("fleet_id", "")) or await _orphaned(config, reader)
-    finally:
-        await reader.close()
+    except CredentialError:
+        return {}, []
     return {key.removeprefix("account/"): value for key, value in meta.items() if key.startswith("account/")}, orphaned
 
 

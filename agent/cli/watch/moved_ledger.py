@@ -1,5 +1,6 @@
 """`gpubid ledger move`: a whole ledger between a file and a PostgreSQL server."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,7 +75,7 @@ def _file(to: str) -> Path:
 
     The whole path is returned: the daemon's files are looked for in its own folder, not in that of this shell.
     """
-    if not to.strip() or Path(to).is_dir():
+    if not to.strip() or os.path.isdir(to):  # noqa: PTH112 - Path.is_dir raises where nobody may look
         what = f"{to} is a folder: name a file in it" if to.strip() else "is empty: name a file"
         exits.stop(exits.BAD_INPUT, [f"--to: {what}, or postgresql://USER@HOST/DATABASE"])
     return Path(to).absolute()

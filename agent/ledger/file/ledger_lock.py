@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from agent.ledger.file import sidecar
@@ -34,8 +35,10 @@ class LedgerLock:
                 Code.LOCKED,
                 f"{path} is in use by process {holder}: stop that daemon first, or use another [ledger] path",
             ) from error
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        # The number is only for messages: on a full disk the lock is taken without it.
+        with suppress(OSError):
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 
     def lost(self) -> LedgerError | None:
         """Return None: the kernel takes the lock from no process."""

@@ -64,9 +64,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Res
 def _check(source: Path, path: Path) -> None:
     if source.absolute() in {file.absolute() for file in (migrate.draft_of(path), _unfinished(path))}:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is what a restore that broke off left: name the backup itself")
-    if not source.is_file():
-        sentence = f"there is no file {source}; name a copy that `gpubid ledger backup` wrote"
-        raise LedgerError(Code.BAD_BACKUP, sentence)
+    _refuse_unreadable(source)
     try:
         revision = migrate.stored_revision(source)
         migrate.refuse_foreign(source, revision or "")
@@ -77,6 +75,16 @@ def _check(source: Path, path: Path) -> None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is damaged or no ledger; take an older backup") from error
     if revision is None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} is no backup of a ledger; name one")
+
+
+def _refuse_unreadable(source: Path) -> None:
+    fix = "name a copy that `gpubid ledger backup` wrote"
+    try:
+        if not source.is_file():
+            raise LedgerError(Code.BAD_BACKUP, f"there is no file {source}; {fix}")
+        source.open("rb").close()
+    except OSError as error:
+        raise LedgerError(Code.BAD_BACKUP, f"{source} cannot be read ({error.strerror}); {fix}") from error
 
 
 def _previous(path: Path) -> Path:
