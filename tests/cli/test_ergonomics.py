@@ -187,6 +187,8 @@ async def test_a_stop_while_the_command_line_loads_is_silent(tmp_path: Path) -> 
 async def test_a_stop_in_a_verb_is_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     monkeypatch.setattr(lint, "findings", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    # A checkout in which somebody ran the program has a ledger, and `check` would read it.
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.toml").write_text(GOOD)
     try:
         ran = CliRunner().invoke(main.app, ["check", "--config", str(tmp_path / "agent.toml")])
